@@ -27,21 +27,18 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "lang/lang.h"
 #include "proc/descendants.h"
 #include "proc/stat.h"
 #include "process/file_table.h"
-#include "process/jit_symbols.h"
 #include "process/sideband.h"
 #include "process/table_maker.h"
 #include "profiler/offcpu.h"
 #include "profiler/record_decoder.h"
 #include "profiler/sample_counts.h"
+#include "profiler/session_parts.h"
 #include "reader/lang_client.h"
-#include "reader/reader.h"
 #include "roles/pool.h"
 #include "sampler/ring_reader.h"
-#include "unwind/walk.h"
 
 #define UPKEEP_NS 1000000000ULL
 #define IDLE_NS   30000000000ULL /* readers without work are ended then */
@@ -53,32 +50,13 @@ enum {
 	POLL_NS = 50000000,     /* time limit for one poll */
 	WINDOW_NS = 500000000, /* time limit for tables at the end of a window, when the whole queue
 				  is processed */
-	BACKLOG_BYTES = 64 << 20,
-	PARKED_SHARE = 2, /* as divisor: of the backlog, for records that wait for tables */
-	READERS = 2,
-	READERS_HUNG_MAX = 8, /* in the kernel; beyond, those that are killed are not replaced */
-	READER_BYTES = 128 << 20,     /* a browser of 300 MB needs less than 96 MiB */
-	SCAN_NS = 150000000,          /* shortest interval between scans of sleeping threads, */
-	SCAN_THREAD_NS = 50000,       /* and its extension for each known thread */
-	LANG_READER_BYTES = 32 << 20, /* it needs 2 MiB, and 16 MiB for a large script */
-	LANG_ASK_MS = 500,
-	LANG_DETECT_MS = 3000,
+	SCAN_NS = 150000000,   /* shortest interval between scans of sleeping threads, */
+	SCAN_THREAD_NS = 50000, /* and its extension for each known thread */
 };
 
 struct session {
 	struct session_opts opts;
-	struct sampler *sampler;
-	struct sideband *sideband;
-	struct role_pool *readers;
-	struct unwind_tables *tables;
-	struct unwind_walker *walker;
-	struct lang_client *lang_client;
-	struct langs *langs;
-	struct file_table *files;
-	struct process_table *procs;
-	struct record_decoder *decoder;
-	struct jit_symbols *jits;
-	struct ring_reader *ring;
+	struct session_parts parts;
 	int epoll_fd;
 	bool is_behind;               /* records remain for the next poll */
 	uint64_t now_ns;              /* time of this poll */
@@ -109,7 +87,7 @@ static void on_sideband(void *ctx, const struct sideband_event *ev)
 	if (ev->type == SIDEBAND_KERNEL)
 		atomic_fetch_add(&s->kernel_changes, 1);
 	else
-		process_table_handle(s->procs, ev);
+		process_table_handle(s->parts.procs, ev);
 }
 
 /*
@@ -121,16 +99,17 @@ static int apply_events(struct session *s)
 	int r = 0;
 
 	/* events that came while the rings were read would else wait for the next turn */
-	for (int i = 0; r >= 0 && (i == 0 || (i < 3 && sideband_has_pending(s->sideband))); i++) {
+	for (int i = 0; r >= 0 && (i == 0 || (i < 3 && sideband_has_pending(s->parts.sideband)));
+	     i++) {
 		uint64_t now_ns = clock_monotonic_ns();
 
-		r = sideband_consume(s->sideband, now_ns, on_sideband, s);
+		r = sideband_consume(s->parts.sideband, now_ns, on_sideband, s);
 		if (r >= 0)
 			s->sideband_ns = now_ns;
 	}
 	if (r < 0)
 		return r;
-	process_table_publish(s->procs, s->sideband_ns);
+	process_table_publish(s->parts.procs, s->sideband_ns);
 	return 0;
 }
 
@@ -152,7 +131,8 @@ static bool build_table(void *ctx, uint32_t file)
 {
 	struct session *s = ctx;
 	uint64_t begin_ns = clock_monotonic_ns(), end_ns, spent_ns;
-	bool is_done = table_maker_need(file_table_maker(s->files), file, begin_ns + s->wait_ns);
+	bool is_done =
+		table_maker_need(file_table_maker(s->parts.files), file, begin_ns + s->wait_ns);
 
 	end_ns = clock_monotonic_ns();
 	spent_ns = end_ns - begin_ns;
@@ -166,123 +146,10 @@ static bool is_pending(void *ctx, uint32_t file)
 {
 	struct session *s = ctx;
 
-	return table_maker_is_pending(file_table_maker(s->files), file);
+	return table_maker_is_pending(file_table_maker(s->parts.files), file);
 }
 
 /* ---- setup ----------------------------------------------------------------------- */
-
-static size_t backlog_bytes(const struct session_opts *o)
-{
-	return o->max_backlog_bytes ? o->max_backlog_bytes : BACKLOG_BYTES;
-}
-
-static int create_decoder(struct session *s)
-{
-	const struct session_opts *o = &s->opts;
-	const struct record_decoder_opts opts = {
-		.sampler = s->sampler,
-		.walker = s->walker,
-		.langs = s->langs,
-		.procs = s->procs,
-		.jits = s->jits,
-		.sync_processes = sync_processes,
-		.build_table = build_table,
-		.is_pending = is_pending,
-		.ctx = s,
-		.on_thread = o->on_thread,
-		.thread_ctx = o->ctx,
-		.keep_times = o->keep_times,
-		.keep_cpus = o->keep_cpus,
-		.exclude_self = o->exclude_self,
-		.max_stack = o->max_stack,
-		.max_counts_bytes = o->max_counts_bytes,
-		.max_parked_bytes = backlog_bytes(o) / PARKED_SHARE,
-	};
-
-	return record_decoder_new(&s->decoder, &opts);
-}
-
-/* Creates the registry of languages, whose questions a reader answers. */
-static int create_langs(struct session *s, const struct vm_tables *vms,
-			const struct session_opts *opts)
-{
-	const struct lang_client_opts client = {
-		.reader_bytes = LANG_READER_BYTES,
-		.timeout_ms = LANG_ASK_MS,
-		.detect_ms = LANG_DETECT_MS,
-	};
-	struct lang_source source;
-	int r = lang_client_new(&s->lang_client, &client, NULL);
-
-	if (r == 0)
-		r = langs_new(&s->langs, vms, !opts->sampler.all_native);
-	if (r < 0)
-		return r;
-	lang_client_source(s->lang_client, &source);
-	langs_set_source(s->langs, &source);
-	if (opts->signatures)
-		langs_enable_signatures(s->langs);
-	return 0;
-}
-
-/* One reader more than those that make tables identifies files meanwhile. */
-static int create_readers(struct session *s, const struct session_opts *o, struct err *err)
-{
-	const struct role_pool_opts pool = {
-		.max_children = (o->n_readers ? o->n_readers : READERS) + 1,
-		.max_abandoned = READERS_HUNG_MAX,
-		.memory_bytes = o->reader_bytes ? o->reader_bytes : READER_BYTES,
-	};
-
-	return role_pool_new(&s->readers, &reader_role, &pool, err);
-}
-
-static int create_files(struct session *s, const struct session_opts *o)
-{
-	const struct file_table_opts opts = {
-		.tables = s->tables,
-		.readers = s->readers,
-		.n_table_readers = o->n_readers ? o->n_readers : READERS,
-		.table_bytes = o->reader_bytes ? o->reader_bytes : READER_BYTES,
-	};
-
-	return file_table_new(&s->files, &opts);
-}
-
-static int create_tables(struct session *s, const struct session_opts *opts)
-{
-	struct unwind_tables_memory mem;
-	struct vm_tables vms;
-	int r;
-
-	sampler_vm_tables(s->sampler, &vms);
-
-	sampler_tables_memory(s->sampler, &mem);
-	r = unwind_tables_new(&s->tables, &mem);
-	if (r == 0)
-		r = unwind_walker_new(&s->walker, s->tables);
-	if (r == 0)
-		r = create_files(s, opts);
-	if (r == 0 && s->opts.max_copies_bytes)
-		file_table_set_copies_max(s->files, s->opts.max_copies_bytes);
-	if (r == 0)
-		r = create_langs(s, &vms, opts);
-	if (r == 0) {
-		file_table_set_langs(s->files, s->langs);
-		unwind_walker_set_vms(s->walker, &vms);
-	}
-	if (r == 0)
-		r = process_table_new(&s->procs, s->files, s->tables, s->sampler);
-	if (r == 0) {
-		process_table_set_langs(s->procs, s->langs);
-		process_table_set_sync(s->procs, sync_now, s);
-	}
-	if (r == 0)
-		r = jit_symbols_new(&s->jits, s->procs);
-	if (r == 0)
-		r = create_decoder(s);
-	return r;
-}
 
 /*
  * The sampling thread runs at a raised priority: it needs little CPU time, and on a busy
@@ -303,6 +170,12 @@ static void restore_priority(const struct session *s)
 int session_open(struct session **out, const struct session_opts *opts, struct err *err)
 {
 	_cleanup_(session_freep) struct session *s = calloc(1, sizeof(*s));
+	const struct session_hooks hooks = {
+		.sync_processes = sync_processes,
+		.build_table = build_table,
+		.is_pending = is_pending,
+		.ctx = s,
+	};
 	int r;
 
 	if (!s)
@@ -313,28 +186,15 @@ int session_open(struct session **out, const struct session_opts *opts, struct e
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (s->epoll_fd < 0)
 		return err_set(err, -errno, "cannot create an epoll instance: %s", strerror(errno));
-	/* it starts while the BPF programs are loaded */
-	r = create_readers(s, opts, err);
+	r = session_parts_open(&s->parts, opts, &hooks, err);
 	if (r < 0)
 		return r;
-	r = sampler_open(&s->sampler, &opts->sampler, err);
-	if (r < 0)
-		return r;
-	r = sideband_open(&s->sideband, opts->sideband_bytes, err);
-	if (r < 0)
-		return r;
-	r = ring_reader_new(&s->ring, s->sampler,
-			    backlog_bytes(opts) - backlog_bytes(opts) / PARKED_SHARE, err);
-	if (r < 0)
-		return r;
-	r = create_tables(s, opts);
-	if (r < 0)
-		return r;
-	r = session_watch(s, ring_reader_fd(s->ring));
+	process_table_set_sync(s->parts.procs, sync_now, s);
+	r = session_watch(s, ring_reader_fd(s->parts.ring));
 	if (r == 0)
-		r = session_watch(s, sideband_fd(s->sideband));
+		r = session_watch(s, sideband_fd(s->parts.sideband));
 	if (r == 0)
-		r = session_watch(s, table_maker_fd(file_table_maker(s->files)));
+		r = session_watch(s, table_maker_fd(file_table_maker(s->parts.files)));
 	if (r < 0)
 		return err_set(err, r, "cannot watch the event sources: %s", strerror(-r));
 	*out = steal_ptr(&s);
@@ -345,18 +205,7 @@ void session_free(struct session *s)
 {
 	if (!s)
 		return;
-	ring_reader_free(s->ring);
-	record_decoder_free(s->decoder);
-	jit_symbols_free(s->jits);
-	process_table_free(s->procs);
-	file_table_free(s->files);
-	langs_free(s->langs);
-	lang_client_free(s->lang_client);
-	unwind_walker_free(s->walker);
-	unwind_tables_free(s->tables);
-	role_pool_free(s->readers);
-	sideband_free(s->sideband);
-	sampler_free(s->sampler);
+	session_parts_close(&s->parts);
 	closep(&s->epoll_fd);
 	free(s);
 }
@@ -366,7 +215,7 @@ static int follow_all(struct session *s, const struct proc_pids *pids)
 	int r = 0;
 
 	for (size_t i = 0; i < pids->len && r == 0; i++)
-		r = process_table_follow(s->procs, pids->data[i]);
+		r = process_table_follow(s->parts.procs, pids->data[i]);
 	return r;
 }
 
@@ -393,7 +242,7 @@ static int follow_descendants(struct session *s, uint32_t pid)
 
 int session_follow(struct session *s, uint32_t pid)
 {
-	int r = process_table_follow(s->procs, pid);
+	int r = process_table_follow(s->parts.procs, pid);
 
 	if (r < 0 || s->opts.sampler.no_children)
 		return r;
@@ -407,7 +256,7 @@ int session_fd(const struct session *s)
 
 int session_ring_fd(const struct session *s)
 {
-	return ring_reader_fd(s->ring);
+	return ring_reader_fd(s->parts.ring);
 }
 
 /* ---- reading --------------------------------------------------------------------- */
@@ -421,18 +270,18 @@ static void process_queue(struct session *s, uint64_t until_ns, bool all)
 {
 	struct ring_reader_record r;
 
-	while (ring_reader_peek(s->ring, &r)) {
+	while (ring_reader_peek(s->parts.ring, &r)) {
 		uint64_t now_ns = clock_monotonic_ns();
 		bool late = now_ns >= until_ns;
 
 		if (late && !all && !r.is_over) {
-			ring_reader_defer(s->ring);
+			ring_reader_defer(s->parts.ring);
 			s->is_behind = true;
 			return;
 		}
-		record_decoder_add(s->decoder, r.data, r.len,
+		record_decoder_add(s->parts.decoder, r.data, r.len,
 				   late || r.is_over ? RECORD_NO_TABLES : 0, now_ns);
-		ring_reader_pop(s->ring);
+		ring_reader_pop(s->parts.ring);
 	}
 	s->is_behind = false;
 }
@@ -446,13 +295,13 @@ static int session_drain(struct session *s, uint64_t ns, bool all)
 	s->wait_ns = 2 * ns;
 	r = apply_events(s);
 	if (r == 0)
-		r = ring_reader_drain(s->ring);
-	table_maker_poll(file_table_maker(s->files), 0);
-	record_decoder_resume(s->decoder, 0, s->now_ns);
+		r = ring_reader_drain(s->parts.ring);
+	table_maker_poll(file_table_maker(s->parts.files), 0);
+	record_decoder_resume(s->parts.decoder, 0, s->now_ns);
 	if (r == 0)
 		process_queue(s, s->now_ns + ns, all);
 	/* programs that the records have identified */
-	process_table_publish(s->procs, s->now_ns);
+	process_table_publish(s->parts.procs, s->now_ns);
 	return r;
 }
 
@@ -465,16 +314,16 @@ static uint64_t stop_ns(const struct session *s)
 /* Waits for parked records until @until_ns; the remaining ones are processed if @all. */
 static void wait_for_parked(struct session *s, uint64_t until_ns, bool all)
 {
-	while (record_decoder_n_parked(s->decoder)) {
+	while (record_decoder_n_parked(s->parts.decoder)) {
 		uint64_t now_ns = clock_monotonic_ns();
 		bool is_late = now_ns >= until_ns;
 
 		if (is_late && !all)
 			return;
 		if (!is_late)
-			table_maker_poll(file_table_maker(s->files), SESSION_POLL_MS);
+			table_maker_poll(file_table_maker(s->parts.files), SESSION_POLL_MS);
 		(void)apply_events(s);
-		record_decoder_resume(s->decoder, is_late ? RECORD_NO_TABLES : 0, now_ns);
+		record_decoder_resume(s->parts.decoder, is_late ? RECORD_NO_TABLES : 0, now_ns);
 	}
 }
 
@@ -484,7 +333,7 @@ static void on_asleep(void *ctx, const void *record, size_t len)
 {
 	struct session *s = ctx;
 
-	record_decoder_add(s->decoder, record, len, RECORD_ASLEEP, clock_monotonic_ns());
+	record_decoder_add(s->parts.decoder, record, len, RECORD_ASLEEP, clock_monotonic_ns());
 }
 
 /* The states of all threads off the CPU at one time. */
@@ -514,7 +363,7 @@ static void count_wait(struct session *s, uint32_t tid, const struct off_thread 
 		       bool is_last)
 {
 	struct record_header h = { .pid = t->pid, .tid = tid, .time_ns = now_ns };
-	struct offcpu *offcpu = record_decoder_offcpu(s->decoder);
+	struct offcpu *offcpu = record_decoder_offcpu(s->parts.decoder);
 	struct sample_counts_thread thread;
 
 	/*
@@ -522,15 +371,15 @@ static void count_wait(struct session *s, uint32_t tid, const struct off_thread 
 	 * without an event
 	 */
 	if (is_gone(t->pid, tid)) {
-		sampler_remove_thread(s->sampler, tid);
+		sampler_remove_thread(s->parts.sampler, tid);
 		offcpu_remove_thread(offcpu, tid);
 		return;
 	}
-	if (s->opts.exclude_self && record_decoder_is_own(s->decoder, &h))
+	if (s->opts.exclude_self && record_decoder_is_own(s->parts.decoder, &h))
 		return;
 	if (!offcpu_has_thread(offcpu, tid))
 		proc_comm((int)tid, h.comm);
-	thread = record_decoder_thread(s->decoder, &h);
+	thread = record_decoder_thread(s->parts.decoder, &h);
 	(void)offcpu_end_window(offcpu, tid, t, &thread, now_ns, is_last);
 }
 
@@ -546,15 +395,15 @@ static struct sample_counts_scale get_scale(void *ctx, const struct sample_count
  */
 static int count_waits(struct session *s, uint64_t now_ns, bool is_last)
 {
-	struct offcpu *offcpu = record_decoder_offcpu(s->decoder);
+	struct offcpu *offcpu = record_decoder_offcpu(s->parts.decoder);
 	struct waiting w = { 0 };
 	int r;
 
 	r = session_drain(s, WINDOW_NS, true);
 	if (r == 0)
-		r = sampler_scan_sleepers(s->sampler, 0, on_asleep, s);
+		r = sampler_scan_sleepers(s->parts.sampler, 0, on_asleep, s);
 	if (r == 0)
-		r = sampler_each_thread(s->sampler, add_waiting, &w);
+		r = sampler_each_thread(s->parts.sampler, add_waiting, &w);
 	if (r == 0)
 		r = session_drain(s, WINDOW_NS, true);
 	/* stacks that are not there by now are missing in this window */
@@ -563,7 +412,7 @@ static int count_waits(struct session *s, uint64_t now_ns, bool is_last)
 		count_wait(s, w.tids.data[i], &w.threads.data[i], now_ns, is_last);
 	vec_fini(&w.tids);
 	vec_fini(&w.threads);
-	sample_counts_scale(record_decoder_counts(s->decoder), get_scale, offcpu);
+	sample_counts_scale(record_decoder_counts(s->parts.decoder), get_scale, offcpu);
 	offcpu_begin_window(offcpu);
 	return r;
 }
@@ -575,12 +424,12 @@ int session_count_waits(struct session *s)
 
 size_t session_offcpu_bytes(const struct session *s)
 {
-	return offcpu_bytes(record_decoder_offcpu(s->decoder));
+	return offcpu_bytes(record_decoder_offcpu(s->parts.decoder));
 }
 
 const char *session_offcpu_error(const struct session *s)
 {
-	return sampler_offcpu_error(s->sampler);
+	return sampler_offcpu_error(s->parts.sampler);
 }
 
 /* ---- the loop -------------------------------------------------------------------- */
@@ -598,15 +447,15 @@ static bool is_transient(int r)
 static int follow_cpus(struct session *s, struct err *err)
 {
 	struct cpu_list back = { 0 };
-	int r = sampler_update_cpus(s->sampler, &back, err);
+	int r = sampler_update_cpus(s->parts.sampler, &back, err);
 
 	for (size_t i = 0; i < back.len && r == 0; i++)
-		r = sideband_reopen_cpu(s->sideband, back.data[i], err);
+		r = sideband_reopen_cpu(s->parts.sideband, back.data[i], err);
 	if (back.len)
-		process_table_reread_all(s->procs);
+		process_table_reread_all(s->parts.procs);
 	vec_fini(&back);
 	if (r >= 0)
-		r = sideband_update_cpus(s->sideband, err);
+		r = sideband_update_cpus(s->parts.sideband, err);
 	if (!is_transient(r))
 		return r;
 	s->n_cpu_errors++;
@@ -621,9 +470,9 @@ static void scan_sleepers(struct session *s)
 {
 	if (!s->opts.sampler.off_cpu || s->now_ns < s->next_scan_ns || s->is_behind)
 		return;
-	(void)sampler_scan_sleepers(s->sampler, 0, on_asleep, s);
+	(void)sampler_scan_sleepers(s->parts.sampler, 0, on_asleep, s);
 	s->next_scan_ns = s->now_ns + SCAN_NS +
-			  offcpu_count(record_decoder_offcpu(s->decoder)) * SCAN_THREAD_NS;
+			  offcpu_count(record_decoder_offcpu(s->parts.decoder)) * SCAN_THREAD_NS;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -636,11 +485,11 @@ static void stop_idle_readers(struct session *s)
 {
 	struct role_counters c;
 
-	role_pool_counters(s->readers, &c);
+	role_pool_counters(s->parts.readers, &c);
 	if (c.requests != s->n_requests)
 		s->busy_ns = s->now_ns;
 	else if (s->now_ns - s->busy_ns > IDLE_NS)
-		role_pool_stop_idle(s->readers);
+		role_pool_stop_idle(s->parts.readers);
 	s->n_requests = c.requests;
 }
 
@@ -654,13 +503,13 @@ static int session_upkeep(struct session *s, struct err *err)
 		return 0;
 	s->next_upkeep_ns = s->now_ns + UPKEEP_NS;
 	/* queued and parked records refer to the state of processes at that time */
-	ring_reader_state(s->ring, &st);
-	since_ns = earlier(st.since_ns, record_decoder_parked_since_ns(s->decoder));
-	process_table_reap(s->procs, earlier(since_ns, s->now_ns));
-	process_table_sweep(s->procs);
-	table_maker_retry(file_table_maker(s->files), s->now_ns);
-	unwind_tables_reap(s->tables, s->now_ns);
-	lang_client_upkeep(s->lang_client);
+	ring_reader_state(s->parts.ring, &st);
+	since_ns = earlier(st.since_ns, record_decoder_parked_since_ns(s->parts.decoder));
+	process_table_reap(s->parts.procs, earlier(since_ns, s->now_ns));
+	process_table_sweep(s->parts.procs);
+	table_maker_retry(file_table_maker(s->parts.files), s->now_ns);
+	unwind_tables_reap(s->parts.tables, s->now_ns);
+	lang_client_upkeep(s->parts.lang_client);
 	stop_idle_readers(s);
 	return s->paused ? 0 : follow_cpus(s, err);
 }
@@ -668,28 +517,28 @@ static int session_upkeep(struct session *s, struct err *err)
 int session_pause(struct session *s, bool pause)
 {
 	s->paused = pause;
-	return sampler_pause(s->sampler, pause);
+	return sampler_pause(s->parts.sampler, pause);
 }
 
 int session_start(struct session *s, struct err *err)
 {
-	int r = process_table_scan(s->procs);
+	int r = process_table_scan(s->parts.procs);
 
 	if (r < 0)
 		return err_set(err, r, "cannot read /proc: %s", strerror(-r));
-	process_table_sweep(s->procs);
+	process_table_sweep(s->parts.procs);
 	r = apply_events(s);
 	if (r < 0)
 		return err_set(err, r, "cannot watch processes: %s", strerror(-r));
-	r = ring_reader_start(s->ring);
+	r = ring_reader_start(s->parts.ring);
 	if (r < 0)
 		return err_set(err, r, "cannot start the ring reader thread: %s", strerror(-r));
-	r = sampler_attach(s->sampler, err);
+	r = sampler_attach(s->parts.sampler, err);
 	s->start_ns = s->now_ns = clock_monotonic_ns();
 	if (r < 0 || !s->opts.sampler.off_cpu)
 		return r;
 	s->wait_ns = 2 * POLL_NS;
-	(void)sampler_scan_sleepers(s->sampler, s->start_ns, on_asleep, s);
+	(void)sampler_scan_sleepers(s->parts.sampler, s->start_ns, on_asleep, s);
 	return 0;
 }
 
@@ -712,7 +561,7 @@ int session_stop(struct session *s, struct err *err)
 	uint64_t now_ns = clock_monotonic_ns();
 	int r;
 
-	sampler_detach(s->sampler);
+	sampler_detach(s->parts.sampler);
 	r = session_drain(s, stop_ns(s), true);
 	wait_for_parked(s, now_ns + stop_ns(s), true);
 	if (r == 0 && s->opts.sampler.off_cpu)
@@ -723,7 +572,7 @@ int session_stop(struct session *s, struct err *err)
 
 void session_set_keep_cpus(struct session *s, bool keep)
 {
-	record_decoder_set_keep_cpus(s->decoder, keep);
+	record_decoder_set_keep_cpus(s->parts.decoder, keep);
 }
 
 const _Atomic uint32_t *session_kernel_changes(const struct session *s)
@@ -733,17 +582,17 @@ const _Atomic uint32_t *session_kernel_changes(const struct session *s)
 
 struct langs *session_langs(struct session *s)
 {
-	return s->langs;
+	return s->parts.langs;
 }
 
 struct sample_counts *session_counts(struct session *s)
 {
-	return record_decoder_counts(s->decoder);
+	return record_decoder_counts(s->parts.decoder);
 }
 
 struct sample_counts *session_swap_counts(struct session *s, struct sample_counts *fresh)
 {
-	return record_decoder_swap_counts(s->decoder, fresh);
+	return record_decoder_swap_counts(s->parts.decoder, fresh);
 }
 
 void session_apply_events(struct session *s)
@@ -754,12 +603,12 @@ void session_apply_events(struct session *s)
 bool session_ran_until(struct session *s, uint32_t pid, uint64_t start_ns, uint64_t until_ns,
 		       bool any_program)
 {
-	return process_table_ran_until(s->procs, pid, start_ns, until_ns, any_program);
+	return process_table_ran_until(s->parts.procs, pid, start_ns, until_ns, any_program);
 }
 
 bool session_program_has_ended(struct session *s, uint32_t pid, uint64_t start_ns)
 {
-	const struct process *p = process_table_find(s->procs, pid, UINT64_MAX);
+	const struct process *p = process_table_find(s->parts.procs, pid, UINT64_MAX);
 
 	return !p || p->end_ns || p->start_ns != start_ns;
 }
@@ -784,27 +633,27 @@ static void mark_counts(struct file_table *f, const struct sample_counts *c)
 void session_sweep_files(struct session *s, const struct sample_counts *kept)
 {
 	/* queued records refer to files, too */
-	if (!file_table_needs_sweep(s->files) || s->is_behind)
+	if (!file_table_needs_sweep(s->parts.files) || s->is_behind)
 		return;
-	process_table_mark_files(s->procs);
-	mark_counts(s->files, record_decoder_counts(s->decoder));
-	mark_counts(s->files, kept);
-	file_table_sweep(s->files, clock_monotonic_ns());
+	process_table_mark_files(s->parts.procs);
+	mark_counts(s->parts.files, record_decoder_counts(s->parts.decoder));
+	mark_counts(s->parts.files, kept);
+	file_table_sweep(s->parts.files, clock_monotonic_ns());
 }
 
 size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows)
 {
-	return unwind_tables_file_bytes(s->tables, id, out_rows);
+	return unwind_tables_file_bytes(s->parts.tables, id, out_rows);
 }
 
 struct file_table *session_files(struct session *s)
 {
-	return s->files;
+	return s->parts.files;
 }
 
 struct jit_symbols *session_jits(struct session *s)
 {
-	return s->jits;
+	return s->parts.jits;
 }
 
 int session_stats(struct session *s, struct session_stats *out)
@@ -813,17 +662,17 @@ int session_stats(struct session *s, struct session_stats *out)
 	struct role_counters readers;
 	int r;
 
-	ring_reader_state(s->ring, &waiting);
-	lang_client_counters(s->lang_client, &readers);
+	ring_reader_state(s->parts.ring, &waiting);
+	lang_client_counters(s->parts.lang_client, &readers);
 	*out = (struct session_stats){ .backlog_bytes = waiting.bytes,
 				       .n_cpu_errors = s->n_cpu_errors };
 	out->n_lang_readers_lost = readers.timeouts + readers.deaths + readers.garbage;
-	out->n_reader_failures = table_maker_n_failed(file_table_maker(s->files));
-	record_decoder_stats(s->decoder, &out->records);
+	out->n_reader_failures = table_maker_n_failed(file_table_maker(s->parts.files));
+	record_decoder_stats(s->parts.decoder, &out->records);
 	out->records.n_no_room += waiting.n_lost;
-	r = sampler_stats(s->sampler, &out->sampler);
-	process_table_stats(s->procs, &out->procs);
-	unwind_tables_stats(s->tables, &out->tables);
+	r = sampler_stats(s->parts.sampler, &out->sampler);
+	process_table_stats(s->parts.procs, &out->procs);
+	unwind_tables_stats(s->parts.tables, &out->tables);
 	return r;
 }
 
@@ -834,5 +683,5 @@ uint64_t session_n_lost(const struct session_stats *st)
 
 uint64_t session_take_gap(struct session *s)
 {
-	return ring_reader_take_gap(s->ring);
+	return ring_reader_take_gap(s->parts.ring);
 }

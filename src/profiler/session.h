@@ -16,11 +16,11 @@
 #include "base/cleanup.h"
 #include "process/process_table.h"
 #include "profiler/record_decoder.h"
+#include "profiler/session_opts.h"
 #include "sampler/sampler.h"
 #include "unwind/tables.h"
 
 struct sample_counts;
-struct sample_counts_thread;
 struct err;
 struct file_table;
 struct jit_symbols;
@@ -37,40 +37,6 @@ struct session_stats {
 	uint64_t n_reader_failures; /* requests for unwind tables that readers failed to answer */
 	/* Readers of language runtimes that died, or were killed for their time or answers. */
 	uint64_t n_lang_readers_lost;
-};
-
-struct session_opts {
-	struct sampler_opts sampler;
-	bool signatures;    /* include the parameters in names of Java methods */
-	bool keep_times;    /* remember the time of each sample */
-	bool keep_cpus;     /* separate a thread's samples by CPU */
-	uint32_t max_stack; /* frames to keep, from the leaf; 0: all */
-	/*
-	 * Memory limit of the counts: above it, deep stacks are truncated
-	 * (sample_counts_truncate()); a quarter above it, samples are dropped
-	 * (sample_counts_is_full()). 0: none.
-	 */
-	size_t max_counts_bytes;
-	/*
-	 * Limit for records that are queued while unwind tables are built; above it, stacks
-	 * that need a new table are truncated. 0: 64 MiB.
-	 */
-	size_t max_backlog_bytes;
-	uint64_t max_copies_bytes; /* of files of remote file systems; 0: 64 MiB */
-	/*
-	 * Limits of the reader processes that make unwind tables (src/reader): their number, and
-	 * the heap of each. 0: two, of 128 MiB.
-	 */
-	unsigned int n_readers;
-	size_t reader_bytes;
-	uint32_t sideband_bytes; /* each CPU's ring of process events; 0: 256 KiB */
-	uint64_t stop_ns;  /* longest time for which session_stop() builds tables; 0: no limit */
-	bool exclude_self; /* ignore this process and its children */
-	/* Keep the raised priority of the calling thread after session_stop(). */
-	bool keeps_priority;
-	/* Called for a thread's first sample in this window. May be NULL. */
-	void (*on_thread)(void *ctx, const struct sample_counts_thread *thread, uint32_t ppid);
-	void *ctx;
 };
 
 /* Raises the priority of the calling thread, if permitted; session_open() does so too. */

@@ -46,3 +46,6 @@ extern const uint64_t kernel_stack[KERNEL_WORDS];
 
 int kernel_setup(void **state);
 int kernel_teardown(void **state);
+
+/* A test with a kernel side of its own. */
+#define KERNEL_TEST(fn) cmocka_unit_test_setup_teardown(fn, kernel_setup, kernel_teardown)

@@ -12,7 +12,6 @@
 
 #include "base/err.h"
 #include "profiler/sample_counts.h"
-#include "reader/reader.h"
 #include "tests/test.h"
 #include "tests/unit/profiler/kernel.h"
 
@@ -251,9 +250,8 @@ static void a_missing_off_cpu_source_is_reported(void **state)
 	session_free(s);
 }
 
-#define KERNEL_TEST(fn) cmocka_unit_test_setup_teardown(fn, kernel_setup, kernel_teardown)
-
-int main(int argc, char **argv)
+int test_session(void);
+int test_session(void)
 {
 	const struct CMUnitTest tests[] = {
 		KERNEL_TEST(every_delivered_sample_is_counted),
@@ -267,6 +265,5 @@ int main(int argc, char **argv)
 		KERNEL_TEST(a_missing_off_cpu_source_is_reported),
 	};
 
-	reader_main(argc, argv);
 	return TEST_RUN("test_session", tests, NULL, NULL);
 }

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profiler/session_parts.h"
+
+#include <stddef.h>
+
+#include "lang/lang.h"
+#include "process/file_table.h"
+#include "process/jit_symbols.h"
+#include "process/process_table.h"
+#include "process/sideband.h"
+#include "profiler/record_decoder.h"
+#include "profiler/session_opts.h"
+#include "reader/lang_client.h"
+#include "reader/reader.h"
+#include "roles/pool.h"
+#include "sampler/ring_reader.h"
+#include "sampler/sampler.h"
+#include "unwind/tables.h"
+#include "unwind/walk.h"
+
+enum {
+	BACKLOG_BYTES = 64 << 20,
+	PARKED_SHARE = 2, /* as divisor: of the backlog, for records that wait for tables */
+	READERS = 2,
+	READERS_HUNG_MAX = 8, /* in the kernel; beyond, those that are killed are not replaced */
+	READER_BYTES = 128 << 20,     /* a browser of 300 MB needs less than 96 MiB */
+	LANG_READER_BYTES = 32 << 20, /* it needs 2 MiB, and 16 MiB for a large script */
+	LANG_ASK_MS = 500,
+	LANG_DETECT_MS = 3000,
+};
+
+static size_t backlog_bytes(const struct session_opts *o)
+{
+	return o->max_backlog_bytes ? o->max_backlog_bytes : BACKLOG_BYTES;
+}
+
+static unsigned int n_readers(const struct session_opts *o)
+{
+	return o->n_readers ? o->n_readers : READERS;
+}
+
+static size_t reader_bytes(const struct session_opts *o)
+{
+	return o->reader_bytes ? o->reader_bytes : READER_BYTES;
+}
+
+static int create_decoder(struct session_parts *p, const struct session_opts *o,
+			  const struct session_hooks *hooks)
+{
+	const struct record_decoder_opts opts = {
+		.sampler = p->sampler,
+		.walker = p->walker,
+		.langs = p->langs,
+		.procs = p->procs,
+		.jits = p->jits,
+		.sync_processes = hooks->sync_processes,
+		.build_table = hooks->build_table,
+		.is_pending = hooks->is_pending,
+		.ctx = hooks->ctx,
+		.on_thread = o->on_thread,
+		.thread_ctx = o->ctx,
+		.keep_times = o->keep_times,
+		.keep_cpus = o->keep_cpus,
+		.exclude_self = o->exclude_self,
+		.max_stack = o->max_stack,
+		.max_counts_bytes = o->max_counts_bytes,
+		.max_parked_bytes = backlog_bytes(o) / PARKED_SHARE,
+	};
+
+	return record_decoder_new(&p->decoder, &opts);
+}
+
+/* Creates the registry of languages, whose questions a reader answers. */
+static int create_langs(struct session_parts *p, const struct vm_tables *vms,
+			const struct session_opts *o)
+{
+	const struct lang_client_opts client = {
+		.reader_bytes = LANG_READER_BYTES,
+		.timeout_ms = LANG_ASK_MS,
+		.detect_ms = LANG_DETECT_MS,
+	};
+	struct lang_source source;
+	int r = lang_client_new(&p->lang_client, &client, NULL);
+
+	if (r == 0)
+		r = langs_new(&p->langs, vms, !o->sampler.all_native);
+	if (r < 0)
+		return r;
+	lang_client_source(p->lang_client, &source);
+	langs_set_source(p->langs, &source);
+	if (o->signatures)
+		langs_enable_signatures(p->langs);
+	return 0;
+}
+
+/* One reader more than those that make tables identifies files meanwhile. */
+static int create_readers(struct session_parts *p, const struct session_opts *o, struct err *err)
+{
+	const struct role_pool_opts pool = {
+		.max_children = n_readers(o) + 1,
+		.max_abandoned = READERS_HUNG_MAX,
+		.memory_bytes = reader_bytes(o),
+	};
+
+	return role_pool_new(&p->readers, &reader_role, &pool, err);
+}
+
+static int create_files(struct session_parts *p, const struct session_opts *o)
+{
+	const struct file_table_opts opts = {
+		.tables = p->tables,
+		.readers = p->readers,
+		.n_table_readers = n_readers(o),
+		.table_bytes = reader_bytes(o),
+	};
+	int r = file_table_new(&p->files, &opts);
+
+	if (r == 0 && o->max_copies_bytes)
+		file_table_set_copies_max(p->files, o->max_copies_bytes);
+	return r;
+}
+
+/* Creates the parts that need no privileges. */
+static int create_tables(struct session_parts *p, const struct session_opts *o,
+			 const struct session_hooks *hooks)
+{
+	struct unwind_tables_memory mem;
+	struct vm_tables vms;
+	int r;
+
+	sampler_vm_tables(p->sampler, &vms);
+	sampler_tables_memory(p->sampler, &mem);
+	r = unwind_tables_new(&p->tables, &mem);
+	if (r == 0)
+		r = unwind_walker_new(&p->walker, p->tables);
+	if (r == 0)
+		r = create_files(p, o);
+	if (r == 0)
+		r = create_langs(p, &vms, o);
+	if (r == 0) {
+		file_table_set_langs(p->files, p->langs);
+		unwind_walker_set_vms(p->walker, &vms);
+		r = process_table_new(&p->procs, p->files, p->tables, p->sampler);
+	}
+	if (r == 0) {
+		process_table_set_langs(p->procs, p->langs);
+		r = jit_symbols_new(&p->jits, p->procs);
+	}
+	if (r == 0)
+		r = create_decoder(p, o, hooks);
+	return r;
+}
+
+int session_parts_open(struct session_parts *p, const struct session_opts *o,
+		       const struct session_hooks *hooks, struct err *err)
+{
+	/* they start while the BPF programs are loaded */
+	int r = create_readers(p, o, err);
+
+	if (r == 0)
+		r = sampler_open(&p->sampler, &o->sampler, err);
+	if (r == 0)
+		r = sideband_open(&p->sideband, o->sideband_bytes, err);
+	if (r == 0)
+		r = ring_reader_new(&p->ring, p->sampler,
+				    backlog_bytes(o) - backlog_bytes(o) / PARKED_SHARE, err);
+	return r == 0 ? create_tables(p, o, hooks) : r;
+}
+
+void session_parts_close(struct session_parts *p)
+{
+	ring_reader_free(p->ring);
+	record_decoder_free(p->decoder);
+	jit_symbols_free(p->jits);
+	process_table_free(p->procs);
+	file_table_free(p->files);
+	langs_free(p->langs);
+	lang_client_free(p->lang_client);
+	unwind_walker_free(p->walker);
+	unwind_tables_free(p->tables);
+	role_pool_free(p->readers);
+	sideband_free(p->sideband);
+	sampler_free(p->sampler);
+	*p = (struct session_parts){ 0 };
+}

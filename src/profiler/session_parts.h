@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The parts of a session: creates them in the order of their dependencies, connects them, and
+ * divides the limits of struct session_opts among them. It neither starts nor drives them;
+ * session.c does. One thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+struct file_table;
+struct jit_symbols;
+struct lang_client;
+struct langs;
+struct process_table;
+struct record_decoder;
+struct ring_reader;
+struct role_pool;
+struct sampler;
+struct session_opts;
+struct sideband;
+struct unwind_tables;
+struct unwind_walker;
+
+/* All are owned; NULL before session_parts_open() and after session_parts_close(). */
+struct session_parts {
+	struct sampler *sampler;
+	struct sideband *sideband;
+	struct role_pool *readers;
+	struct unwind_tables *tables;
+	struct unwind_walker *walker;
+	struct lang_client *lang_client;
+	struct langs *langs;
+	struct file_table *files;
+	struct process_table *procs;
+	struct record_decoder *decoder;
+	struct jit_symbols *jits;
+	struct ring_reader *ring;
+};
+
+/* The functions of the same name in struct record_decoder_opts. */
+struct session_hooks {
+	void (*sync_processes)(void *ctx, uint64_t time_ns);
+	bool (*build_table)(void *ctx, uint32_t file);
+	bool (*is_pending)(void *ctx, uint32_t file);
+	void *ctx;
+};
+
+/*
+ * Loads the BPF programs and creates all parts. @p must be zeros. Returns 0, or -errno, mostly with
+ * the reason in @err; the caller then calls session_parts_close().
+ */
+int session_parts_open(struct session_parts *p, const struct session_opts *o,
+		       const struct session_hooks *hooks, struct err *err);
+
+/* Frees the parts that exist. */
+void session_parts_close(struct session_parts *p);
