@@ -20,7 +20,6 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -28,7 +27,6 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "proc/descendants.h"
-#include "proc/stat.h"
 #include "process/file_table.h"
 #include "process/sideband.h"
 #include "process/table_maker.h"
@@ -36,6 +34,7 @@
 #include "profiler/record_decoder.h"
 #include "profiler/sample_counts.h"
 #include "profiler/session_parts.h"
+#include "profiler/waiting_threads.h"
 #include "reader/lang_client.h"
 #include "roles/pool.h"
 #include "sampler/ring_reader.h"
@@ -50,13 +49,12 @@ enum {
 	POLL_NS = 50000000,     /* time limit for one poll */
 	WINDOW_NS = 500000000, /* time limit for tables at the end of a window, when the whole queue
 				  is processed */
-	SCAN_NS = 150000000,   /* shortest interval between scans of sleeping threads, */
-	SCAN_THREAD_NS = 50000, /* and its extension for each known thread */
 };
 
 struct session {
 	struct session_opts opts;
 	struct session_parts parts;
+	struct waiting_threads waiting;
 	int epoll_fd;
 	bool is_behind;               /* records remain for the next poll */
 	uint64_t now_ns;              /* time of this poll */
@@ -64,7 +62,7 @@ struct session {
 	uint64_t n_requests, busy_ns; /* of the readers, and when the last one was noticed */
 	uint64_t start_ns;
 	uint64_t sideband_ns; /* events up to this time have been applied */
-	uint64_t next_upkeep_ns, next_scan_ns;
+	uint64_t next_upkeep_ns;
 	bool paused;
 	_Atomic uint32_t kernel_changes;
 	int own_priority; /* nice value at session_open() */
@@ -190,6 +188,9 @@ int session_open(struct session **out, const struct session_opts *opts, struct e
 	if (r < 0)
 		return r;
 	process_table_set_sync(s->parts.procs, sync_now, s);
+	s->waiting = (struct waiting_threads){ .sampler = s->parts.sampler,
+					       .decoder = s->parts.decoder,
+					       .exclude_self = opts->exclude_self };
 	r = session_watch(s, ring_reader_fd(s->parts.ring));
 	if (r == 0)
 		r = session_watch(s, sideband_fd(s->parts.sideband));
@@ -329,91 +330,26 @@ static void wait_for_parked(struct session *s, uint64_t until_ns, bool all)
 
 /* ---- waiting threads ------------------------------------------------------------- */
 
-static void on_asleep(void *ctx, const void *record, size_t len)
-{
-	struct session *s = ctx;
-
-	record_decoder_add(s->parts.decoder, record, len, RECORD_ASLEEP, clock_monotonic_ns());
-}
-
-/* The states of all threads off the CPU at one time. */
-struct waiting {
-	struct {
-		VEC(uint32_t);
-	} tids;
-	struct {
-		VEC(struct off_thread);
-	} threads;
-};
-
-static void add_waiting(void *ctx, uint32_t tid, const struct off_thread *t)
-{
-	struct waiting *w = ctx;
-
-	if (vec_push(&w->tids, tid) == 0 && vec_push(&w->threads, *t) < 0)
-		w->tids.len--;
-}
-
-static bool is_gone(uint32_t pid, uint32_t tid)
-{
-	return syscall(SYS_tgkill, pid, tid, 0) < 0 && errno == ESRCH;
-}
-
-static void count_wait(struct session *s, uint32_t tid, const struct off_thread *t, uint64_t now_ns,
-		       bool is_last)
-{
-	struct record_header h = { .pid = t->pid, .tid = tid, .time_ns = now_ns };
-	struct offcpu *offcpu = record_decoder_offcpu(s->parts.decoder);
-	struct sample_counts_thread thread;
-
-	/*
-	 * an exec gives the calling thread the pid of the process; its own tid vanishes
-	 * without an event
-	 */
-	if (is_gone(t->pid, tid)) {
-		sampler_remove_thread(s->parts.sampler, tid);
-		offcpu_remove_thread(offcpu, tid);
-		return;
-	}
-	if (s->opts.exclude_self && record_decoder_is_own(s->parts.decoder, &h))
-		return;
-	if (!offcpu_has_thread(offcpu, tid))
-		proc_comm((int)tid, h.comm);
-	thread = record_decoder_thread(s->parts.decoder, &h);
-	(void)offcpu_end_window(offcpu, tid, t, &thread, now_ns, is_last);
-}
-
-static struct sample_counts_scale get_scale(void *ctx, const struct sample_counts_thread *thread,
-					    uint8_t place)
-{
-	return offcpu_scale(ctx, thread, place);
-}
-
 /*
  * Counts all waits up to @now_ns. The ring is drained after the states were read: what those
  * do not contain yet is then in the queue.
  */
 static int count_waits(struct session *s, uint64_t now_ns, bool is_last)
 {
-	struct offcpu *offcpu = record_decoder_offcpu(s->parts.decoder);
-	struct waiting w = { 0 };
+	struct waiting_states states = { 0 };
 	int r;
 
 	r = session_drain(s, WINDOW_NS, true);
 	if (r == 0)
-		r = sampler_scan_sleepers(s->parts.sampler, 0, on_asleep, s);
-	if (r == 0)
-		r = sampler_each_thread(s->parts.sampler, add_waiting, &w);
+		r = waiting_threads_read(&s->waiting, &states);
 	if (r == 0)
 		r = session_drain(s, WINDOW_NS, true);
 	/* stacks that are not there by now are missing in this window */
 	wait_for_parked(s, clock_monotonic_ns() + (is_last ? stop_ns(s) : WINDOW_NS), is_last);
-	for (size_t i = 0; i < w.tids.len && r == 0; i++)
-		count_wait(s, w.tids.data[i], &w.threads.data[i], now_ns, is_last);
-	vec_fini(&w.tids);
-	vec_fini(&w.threads);
-	sample_counts_scale(record_decoder_counts(s->parts.decoder), get_scale, offcpu);
-	offcpu_begin_window(offcpu);
+	if (r == 0)
+		waiting_threads_count(&s->waiting, &states, now_ns, is_last);
+	waiting_states_fini(&states);
+	waiting_threads_end_window(&s->waiting);
 	return r;
 }
 
@@ -462,19 +398,6 @@ static int follow_cpus(struct session *s, struct err *err)
 	return 0;
 }
 
-/*
- * Captures the stacks of threads that have waited for long; less often the more threads there
- * are.
- */
-static void scan_sleepers(struct session *s)
-{
-	if (!s->opts.sampler.off_cpu || s->now_ns < s->next_scan_ns || s->is_behind)
-		return;
-	(void)sampler_scan_sleepers(s->parts.sampler, 0, on_asleep, s);
-	s->next_scan_ns = s->now_ns + SCAN_NS +
-			  offcpu_count(record_decoder_offcpu(s->parts.decoder)) * SCAN_THREAD_NS;
-}
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -498,7 +421,8 @@ static int session_upkeep(struct session *s, struct err *err)
 	struct ring_reader_state st;
 	uint64_t since_ns;
 
-	scan_sleepers(s);
+	if (s->opts.sampler.off_cpu && !s->is_behind)
+		waiting_threads_capture_if_due(&s->waiting, s->now_ns);
 	if (s->now_ns < s->next_upkeep_ns)
 		return 0;
 	s->next_upkeep_ns = s->now_ns + UPKEEP_NS;
@@ -538,7 +462,7 @@ int session_start(struct session *s, struct err *err)
 	if (r < 0 || !s->opts.sampler.off_cpu)
 		return r;
 	s->wait_ns = 2 * POLL_NS;
-	(void)sampler_scan_sleepers(s->parts.sampler, s->start_ns, on_asleep, s);
+	(void)waiting_threads_capture(&s->waiting, s->start_ns);
 	return 0;
 }
 

@@ -177,11 +177,15 @@ const char *sampler_offcpu_error(const struct sampler *s)
 
 int sampler_each_thread(struct sampler *s, sampler_thread_fn fn, void *ctx)
 {
+	if (kernel->waiting.tid)
+		fn(ctx, kernel->waiting.tid, &kernel->waiting);
 	return 0;
 }
 
 int sampler_scan_sleepers(struct sampler *s, uint64_t since_ns, sampler_record_fn fn, void *ctx)
 {
+	kernel->n_scans++;
+	kernel->scan_since_ns = since_ns;
 	return 0;
 }
 
@@ -192,6 +196,7 @@ int sampler_get_thread(struct sampler *s, uint32_t tid, struct off_thread *out)
 
 void sampler_remove_thread(struct sampler *s, uint32_t tid)
 {
+	kernel->n_removed++;
 }
 
 static void deliver_sample(sampler_record_fn fn, void *ctx)

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/shared/offcpu.h"
 #include "process/sideband_event.h"
 
 enum { KERNEL_TARGETS = 8, KERNEL_EVENTS = 8, KERNEL_WORDS = 3 };
@@ -25,12 +26,16 @@ struct kernel {
 	uint32_t n_lost;     /* in the counters */
 	struct sideband_event events[KERNEL_EVENTS]; /* delivered at the next read */
 	uint32_t n_events;
+	struct off_thread waiting; /* the only thread off the CPU; its tid is 0: there is none */
 
 	/* ---- the calls that it received ---- */
 	atomic_uint n_opened, n_freed, n_attached, n_detached, n_delivered;
 	atomic_bool is_paused;
 	uint32_t targets[KERNEL_TARGETS];
 	uint32_t n_targets;
+	uint32_t n_scans;       /* for stacks of sleeping threads, */
+	uint64_t scan_since_ns; /* the last of them since then */
+	uint32_t n_removed;     /* threads */
 	uint32_t freq_hz;
 	bool is_targets_only, no_children;
 };
