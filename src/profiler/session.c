@@ -26,8 +26,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "proc/descendants.h"
 #include "process/file_table.h"
+#include "process/process_tree.h"
 #include "process/sideband.h"
 #include "process/table_maker.h"
 #include "profiler/offcpu.h"
@@ -44,7 +44,6 @@
 
 enum {
 	PRIORITY = -15,
-	DESCENDANT_ROUNDS = 16,
 	SIDEBAND_NS = 20000000, /* interval at which the side-band is read while tables are built */
 	POLL_NS = 50000000,     /* time limit for one poll */
 	WINDOW_NS = 500000000, /* time limit for tables at the end of a window, when the whole queue
@@ -211,43 +210,10 @@ void session_free(struct session *s)
 	free(s);
 }
 
-static int follow_all(struct session *s, const struct proc_pids *pids)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < pids->len && r == 0; i++)
-		r = process_table_follow(s->parts.procs, pids->data[i]);
-	return r;
-}
-
-/*
- * A child that starts while /proc is read is followed by the BPF program only if its parent was
- * already, so /proc is read until it has nothing new.
- */
-static int follow_descendants(struct session *s, uint32_t pid)
-{
-	struct proc_pids pids = { 0 };
-	size_t last = SIZE_MAX;
-	int r = 0;
-
-	for (int round = 0; r == 0 && round < DESCENDANT_ROUNDS && pids.len != last; round++) {
-		last = pids.len;
-		pids.len = 0;
-		r = proc_descendants(pid, &pids);
-		if (r == 0)
-			r = follow_all(s, &pids);
-	}
-	vec_fini(&pids);
-	return r;
-}
-
 int session_follow(struct session *s, uint32_t pid)
 {
-	int r = process_table_follow(s->parts.procs, pid);
-
-	if (r < 0 || s->opts.sampler.no_children)
-		return r;
-	return follow_descendants(s, pid);
+	return s->opts.sampler.no_children ? process_table_follow(s->parts.procs, pid)
+					   : process_tree_follow(s->parts.procs, pid);
 }
 
 int session_fd(const struct session *s)

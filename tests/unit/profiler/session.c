@@ -179,6 +179,32 @@ static void followed_processes_are_targets(void **state)
 	end_subject(pid);
 }
 
+static bool is_target(uint32_t pid)
+{
+	for (uint32_t i = 0; i < kernel->n_targets; i++)
+		if (kernel->targets[i] == pid)
+			return true;
+	return false;
+}
+
+static void descendants_are_followed_unless_that_is_off(void **state)
+{
+	struct session *s = open_session((struct session_opts){ .sampler.targets_only = true });
+	pid_t pid = start_subject();
+
+	assert_int_equal(session_follow(s, (uint32_t)getpid()), 0);
+	assert_true(is_target((uint32_t)getpid()));
+	assert_true(is_target((uint32_t)pid));
+	session_free(s);
+	kernel->n_targets = 0;
+	s = open_session(
+		(struct session_opts){ .sampler.targets_only = true, .sampler.no_children = true });
+	assert_int_equal(session_follow(s, (uint32_t)getpid()), 0);
+	assert_int_equal(kernel->n_targets, 1);
+	session_free(s);
+	end_subject(pid);
+}
+
 /* The start is the process's: another program with this pid is not the one that was seen. */
 static void a_program_has_ended_when_its_process_has(void **state)
 {
@@ -260,6 +286,7 @@ int test_session(void)
 		KERNEL_TEST(a_pause_delivers_nothing),
 		KERNEL_TEST(own_samples_can_be_excluded),
 		KERNEL_TEST(followed_processes_are_targets),
+		KERNEL_TEST(descendants_are_followed_unless_that_is_off),
 		KERNEL_TEST(a_program_has_ended_when_its_process_has),
 		KERNEL_TEST(failures_of_the_kernel_side_have_a_reason),
 		KERNEL_TEST(a_missing_off_cpu_source_is_reported),
