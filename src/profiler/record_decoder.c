@@ -10,10 +10,8 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lang/copy.h"
 #include "lang/lang.h"
@@ -22,6 +20,7 @@
 #include "process/process_table.h"
 #include "profiler/offcpu.h"
 #include "profiler/parked.h"
+#include "profiler/record.h"
 #include "sampler/sampler.h"
 #include "unwind/walk.h"
 
@@ -106,39 +105,6 @@ void record_decoder_free(struct record_decoder *d)
 
 /* ---- counting --------------------------------------------------------------- */
 
-/*
- * Stores the name of the process. A process is called like its main thread; a sample of that thread
- * has its present name. During an exec, that may be the next program's already.
- */
-static void name_process(const struct process *p, const struct record_header *h, char out[16])
-{
-	bool is_own_name = h->tid == h->pid && h->comm[0] && !(h->flags & RECORD_IN_EXEC);
-
-	if (is_own_name || !p)
-		snprintf(out, 16, "%.15s", h->comm);
-	else
-		memcpy(out, p->comm, 16);
-	/* prctl() accepts an empty name, and Perl sets one briefly */
-	if (!out[0])
-		snprintf(out, 16, "%s", h->comm[0] ? "[unknown]" : "[no name]");
-}
-
-static struct sample_counts_thread thread_of(const struct process *p, const struct record_header *h)
-{
-	struct sample_counts_thread t = { .pid = h->pid, .tid = h->tid };
-
-	memcpy(t.comm, h->comm, sizeof(t.comm));
-	t.comm[sizeof(t.comm) - 1] = '\0';
-	name_process(p, h, t.process_comm);
-	if (h->tid == h->pid && h->flags & RECORD_IN_EXEC)
-		memcpy(t.comm, t.process_comm, sizeof(t.comm));
-	if (p) {
-		t.exe = p->exe;
-		t.start_ns = p->start_ns;
-	}
-	return t;
-}
-
 /* Finds the program of a record. */
 static const struct process *program_of(struct record_decoder *d, const struct record_header *h)
 {
@@ -149,7 +115,7 @@ static const struct process *program_of(struct record_decoder *d, const struct r
 struct sample_counts_thread record_decoder_thread(struct record_decoder *d,
 						  const struct record_header *h)
 {
-	return thread_of(program_of(d, h), h);
+	return record_thread(program_of(d, h), h);
 }
 
 /* Keeps the stack of a waiting thread, unless the thread resumed while its stack was read. */
@@ -207,7 +173,7 @@ static size_t truncate_stack(struct record_decoder *d, size_t n)
 static void count_stack(struct record_decoder *d, const struct record_header *h, size_t n)
 {
 	const uint64_t *words = d->woven;
-	struct sample_counts_thread t = thread_of(d->program, h);
+	struct sample_counts_thread t = record_thread(d->program, h);
 	int r;
 
 	if (is_full(d)) {
@@ -445,58 +411,24 @@ static void on_function(struct record_decoder *d, const struct function_record *
 	langs_add_copy(d->opts.langs, &process, rec);
 }
 
-/* This process, its children, and those of its children that start others (roles/launcher.h). */
-static bool is_own(const struct record_decoder *d, const struct process *p,
-		   const struct record_header *h)
-{
-	if ((pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid()))
-		return true;
-	p = p ? process_table_find(d->opts.procs, p->ppid, h->time_ns) : NULL;
-	return p && (pid_t)p->ppid == getpid();
-}
-
 bool record_decoder_is_own(struct record_decoder *d, const struct record_header *h)
 {
-	return is_own(d, process_table_find(d->opts.procs, h->pid, h->time_ns), h);
+	return record_is_own(d->opts.procs, process_table_find(d->opts.procs, h->pid, h->time_ns),
+			     h);
 }
 
 static void on_wait_end(struct record_decoder *d, const struct off_record *rec)
 {
-	struct sample_counts_thread t = thread_of(d->program, &rec->head);
+	struct sample_counts_thread t = record_thread(d->program, &rec->head);
 
 	offcpu_end_wait(d->offcpu, rec, &t);
 }
 
 static void on_thread_end(struct record_decoder *d, const struct off_last_record *rec)
 {
-	struct sample_counts_thread t = thread_of(d->program, &rec->head);
+	struct sample_counts_thread t = record_thread(d->program, &rec->head);
 
 	offcpu_end_thread(d->offcpu, rec, &t);
-}
-
-/* Returns true if the record has all that its fields claim. */
-static bool is_valid(const struct record_header *h, size_t len)
-{
-	if (len < sizeof(*h) || h->event >= EVENTS_MAX)
-		return false;
-	switch (h->type) {
-	case RECORD_PROGRAM:
-		return true;
-	case RECORD_OFF:
-		return len >= sizeof(struct off_record);
-	case RECORD_OFF_LAST:
-		return len >= sizeof(struct off_last_record);
-	case RECORD_SAMPLE:
-		return len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t);
-	case RECORD_FUNCTION:
-		return lang_copy_is_valid((const struct function_record *)h, len);
-	case RECORD_RAW:
-		return len >= offsetof(struct raw_record, stack) &&
-		       h->n_kernel <= KERNEL_FRAMES_MAX &&
-		       len >= offsetof(struct raw_record, stack) + h->stack_len;
-	default:
-		return false;
-	}
 }
 
 static void on_record(struct record_decoder *d, const void *record, size_t len)
@@ -529,7 +461,7 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 
 	d->flags = flags;
 	d->now_ns = now_ns;
-	if (!is_valid(h, len)) {
+	if (!record_is_valid(h, len)) {
 		d->stats.n_bad++;
 		return;
 	}
@@ -537,7 +469,7 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 	d->program = program_of(d, h);
 	if (h->type == RECORD_PROGRAM)
 		return;
-	if (d->opts.exclude_self && is_own(d, d->program, h))
+	if (d->opts.exclude_self && record_is_own(d->opts.procs, d->program, h))
 		d->stats.n_excluded++;
 	else
 		on_record(d, record, len);

@@ -3,6 +3,7 @@
 
 int test_offcpu(void);
 int test_parked(void);
+int test_record(void);
 int test_record_decoder(void);
 int test_sample_counts(void);
 int test_waits(void);
@@ -10,6 +11,6 @@ int test_waits(void);
 int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
-	return test_offcpu() + test_parked() + test_record_decoder() + test_sample_counts() +
-	       test_waits();
+	return test_offcpu() + test_parked() + test_record() + test_record_decoder() +
+	       test_sample_counts() + test_waits();
 }

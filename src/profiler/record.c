@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "profiler/record.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/shared/offcpu.h"
+#include "lang/copy.h"
+#include "process/process_table.h"
+
+bool record_is_valid(const struct record_header *h, size_t len)
+{
+	if (len < sizeof(*h) || h->event >= EVENTS_MAX)
+		return false;
+	switch (h->type) {
+	case RECORD_PROGRAM:
+		return true;
+	case RECORD_OFF:
+		return len >= sizeof(struct off_record);
+	case RECORD_OFF_LAST:
+		return len >= sizeof(struct off_last_record);
+	case RECORD_SAMPLE:
+		return len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t);
+	case RECORD_FUNCTION:
+		return lang_copy_is_valid((const struct function_record *)h, len);
+	case RECORD_RAW:
+		return len >= offsetof(struct raw_record, stack) &&
+		       h->n_kernel <= KERNEL_FRAMES_MAX &&
+		       len >= offsetof(struct raw_record, stack) + h->stack_len;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Stores the name of the process. A process is called like its main thread; a sample of that thread
+ * has its present name. During an exec, that may be the next program's already.
+ */
+static void name_process(const struct process *p, const struct record_header *h, char out[16])
+{
+	bool is_own_name = h->tid == h->pid && h->comm[0] && !(h->flags & RECORD_IN_EXEC);
+
+	if (is_own_name || !p)
+		snprintf(out, 16, "%.15s", h->comm);
+	else
+		memcpy(out, p->comm, 16);
+	/* prctl() accepts an empty name, and Perl sets one briefly */
+	if (!out[0])
+		snprintf(out, 16, "%s", h->comm[0] ? "[unknown]" : "[no name]");
+}
+
+struct sample_counts_thread record_thread(const struct process *p, const struct record_header *h)
+{
+	struct sample_counts_thread t = { .pid = h->pid, .tid = h->tid };
+
+	memcpy(t.comm, h->comm, sizeof(t.comm));
+	t.comm[sizeof(t.comm) - 1] = '\0';
+	name_process(p, h, t.process_comm);
+	if (h->tid == h->pid && h->flags & RECORD_IN_EXEC)
+		memcpy(t.comm, t.process_comm, sizeof(t.comm));
+	if (p) {
+		t.exe = p->exe;
+		t.start_ns = p->start_ns;
+	}
+	return t;
+}
+
+bool record_is_own(struct process_table *procs, const struct process *p,
+		   const struct record_header *h)
+{
+	if ((pid_t)h->pid == getpid() || (p && (pid_t)p->ppid == getpid()))
+		return true;
+	p = p ? process_table_find(procs, p->ppid, h->time_ns) : NULL;
+	return p && (pid_t)p->ppid == getpid();
+}

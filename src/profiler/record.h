@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * One record of the ring buffer (bpf/shared/abi.h): whether it is valid, which thread it is about,
+ * and whether that thread belongs to the profiler. It does not interpret the stack;
+ * record_decoder.h does. The functions have no state.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "bpf/shared/abi.h"
+#include "profiler/sample_counts.h"
+
+struct process;
+struct process_table;
+
+/*
+ * Returns true if the record of @len bytes at @h has a known type and all that its fields claim.
+ * Check this before any other use of the record.
+ */
+bool record_is_valid(const struct record_header *h, size_t len);
+
+/* Identifies the thread of a record. @p: its process; NULL: unknown. */
+struct sample_counts_thread record_thread(const struct process *p, const struct record_header *h);
+
+/*
+ * Returns true if the record is about this process, its children, or those of its children that
+ * start others (roles/launcher.h). @p: its process; NULL: unknown.
+ */
+bool record_is_own(struct process_table *procs, const struct process *p,
+		   const struct record_header *h);
