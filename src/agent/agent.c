@@ -15,7 +15,6 @@
 #include <malloc.h>
 #include <poll.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -35,13 +34,9 @@
 #include "lang/lang.h"
 #include "metadata/labeler.h"
 #include "metadata/process_info.h"
-#include "opener/opener.h"
-#include "proc/usage.h"
 #include "process/file_table.h"
 #include "process/jit_symbols.h"
 #include "profiler/sample_counts.h"
-#include "roles/pool.h"
-#include "roles/registry.h"
 #include "symbolize/frame_symbols.h"
 
 enum {
@@ -474,91 +469,6 @@ static void apply_config(struct agent *a)
 	agent_log(a, "level=info msg=\"configuration applied\"");
 }
 
-/*
- * Adds what the children of roles use. They execute the same file as this process, so only their
- * private memory counts. They also have copies of remote files, which the file table counts. The
- * symbolizer, which maps files of other programs, counts by itself.
- */
-static void add_children(struct agent_stats *s)
-{
-	pid_t pids[ROLE_CHILDREN_MAX];
-	size_t n = role_registry_pids(pids, ROLE_CHILDREN_MAX);
-
-	s->children_bytes = 0;
-	for (size_t i = 0; i < n; i++) {
-		struct proc_usage u;
-
-		if (pids[i] == s->symbolizer_thread.worker_pid)
-			continue;
-		proc_usage_read(pids[i], &u);
-		s->children_bytes += u.private_bytes;
-		s->cpu_ns += u.cpu_ns;
-	}
-}
-
-/* Everything that --memory limits. */
-static uint64_t held_bytes(const struct agent_stats *s)
-{
-	return s->rss_bytes + s->worker_rss_bytes + s->maps_bytes + s->children_bytes +
-	       s->copies_bytes;
-}
-
-/*
- * BPF maps that are mapped into this process count as its RSS too; they are subtracted, so that the
- * sum of rss_bytes and maps_bytes counts them once.
- */
-static void collect_usage(struct agent *a, struct agent_stats *s)
-{
-	struct proc_usage self, worker = { 0 };
-	struct role_counters openers;
-
-	proc_usage_read(0, &self);
-	if (s->symbolizer_thread.worker_pid)
-		proc_usage_read(s->symbolizer_thread.worker_pid, &worker);
-	opener_counters(&openers);
-	s->n_openers_killed = openers.timeouts;
-	s->n_openers_abandoned = openers.abandoned;
-	s->maps_bytes = s->session.sampler.maps_bytes;
-	s->rss_bytes = self.rss_bytes > s->session.sampler.mapped_bytes
-			       ? self.rss_bytes - s->session.sampler.mapped_bytes
-			       : 0;
-	s->worker_rss_bytes = worker.rss_bytes;
-	s->cpu_ns = self.cpu_ns + worker.cpu_ns;
-	add_children(s);
-	if (held_bytes(s) > s->most_bytes)
-		s->most_bytes = held_bytes(s);
-}
-
-/* Lists the largest unwind tables by insertion, without sorting all. */
-static void list_top_files(struct agent *a, struct agent_stats *s)
-{
-	const struct file_table *files = session_files(a->session);
-
-	s->n_files = file_table_n_live(files);
-	s->n_files_forgotten = file_table_n_forgotten(files);
-	s->n_files_refused = file_table_n_refused(files);
-	s->n_files_unread = file_table_n_unread(files);
-	s->copies_bytes = file_table_copied_bytes(files);
-	s->n_top = 0;
-	for (uint32_t id = 1; id <= file_table_count(files); id++) {
-		const struct file_info *info = file_table_get(files, id);
-		struct agent_file f = { 0 };
-		size_t i;
-
-		f.bytes = info ? session_table_bytes(a->session, id, &f.rows) : 0;
-		if (!f.bytes)
-			continue;
-		for (i = s->n_top; i && s->top[i - 1].bytes < f.bytes; i--)
-			if (i < AGENT_TOP_FILES)
-				s->top[i] = s->top[i - 1];
-		if (i >= AGENT_TOP_FILES)
-			continue;
-		snprintf(f.path, sizeof(f.path), "%s", info->path);
-		s->top[i] = f;
-		s->n_top += s->n_top < AGENT_TOP_FILES;
-	}
-}
-
 /* Logs each unsupported runtime once, however many processes it has. */
 static void log_runtime(struct agent *a, const struct lang_runtime *u)
 {
@@ -579,20 +489,13 @@ static void log_runtime(struct agent *a, const struct lang_runtime *u)
 		agent_log(a, (const char *)line.data);
 }
 
-static void list_unsupported(struct agent *a, struct agent_stats *s)
+static void log_unsupported(struct agent *a)
 {
 	const struct lang_runtimes *all = langs_runtimes(session_langs(a->session));
 	const struct lang_runtime *u;
 
-	for (s->n_unsupported = 0; (u = lang_runtimes_unsupported(all, s->n_unsupported));
-	     s->n_unsupported++) {
-		struct agent_runtime *out = &s->unsupported[s->n_unsupported];
-
-		memcpy(out->name, u->name, sizeof(out->name));
-		memcpy(out->version, u->version, sizeof(out->version));
-		out->problem = u->problem;
+	for (size_t i = 0; (u = lang_runtimes_unsupported(all, i)); i++)
 		log_runtime(a, u);
-	}
 }
 
 /*
@@ -601,25 +504,21 @@ static void list_unsupported(struct agent *a, struct agent_stats *s)
  */
 static void update_stats(struct agent *a, uint64_t now_ns)
 {
+	const struct stats_sources sources = {
+		.session = a->session,
+		.process_info = a->process_info,
+		.symbolizer_thread = a->symbolizer_thread,
+		.lock = &a->lock,
+	};
 	struct agent_stats s;
 
 	pthread_mutex_lock(&a->stats_lock);
 	s = a->stats;
 	pthread_mutex_unlock(&a->stats_lock);
-	pthread_mutex_lock(&a->lock);
-	(void)session_stats(a->session, &s.session);
-	s.sample_counts_bytes =
-		sample_counts_bytes(session_counts(a->session)) + session_offcpu_bytes(a->session);
-	s.langs_bytes = langs_bytes(session_langs(a->session));
-	list_top_files(a, &s);
-	pthread_mutex_unlock(&a->lock);
-	s.jit_symbols_bytes = jit_symbols_bytes(session_jits(a->session));
-	s.n_labelled_processes = process_info_store_count(a->process_info);
+	stats_collect(&s, &sources);
+	log_unsupported(a);
 	s.longest_gap_ns =
 		a->longest_gap_ns > a->last_longest_ns ? a->longest_gap_ns : a->last_longest_ns;
-	list_unsupported(a, &s);
-	symbolizer_thread_stats(a->symbolizer_thread, &s.symbolizer_thread);
-	collect_usage(a, &s);
 	if (s.symbolizer_thread.n_windows && !s.first_window_ns)
 		s.first_window_ns = now_ns - a->started_ns;
 	pthread_mutex_lock(&a->stats_lock);
@@ -665,7 +564,7 @@ static void end_window_if_due(struct agent *a, uint64_t now_ns)
 static void enforce_limit(struct agent *a)
 {
 	const struct agent_stats *s = &a->stats;
-	uint64_t held = held_bytes(s);
+	uint64_t held = stats_held_bytes(s);
 
 	if (held > a->plan.limit - a->plan.limit / SHARE_TRIM)
 		malloc_trim(0);

@@ -13,10 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/stats.h"
 #include "base/cleanup.h"
-#include "lang/runtime.h"
-#include "profiler/session.h"
-#include "symbolize/symbolizer_thread.h"
 
 struct agent;
 struct agent_config;
@@ -75,51 +73,6 @@ void agent_stop(struct agent *a);
  * agent_config_keep() ensures that.
  */
 void agent_reload(struct agent *a, struct agent_config *config);
-
-enum { AGENT_TOP_FILES = 20 };
-
-/* An executable with its unwind table. */
-struct agent_file {
-	char path[256];
-	uint64_t bytes, rows;
-};
-
-/* A language runtime that samples hit and whose functions cannot be read; see lang/runtime.h. */
-struct agent_runtime {
-	char name[24], version[24];
-	const char *problem; /* static text */
-};
-
-struct agent_stats {
-	struct session_stats session;
-	struct symbolizer_thread_stats symbolizer_thread;
-	uint64_t n_late;   /* windows that started late because the previous one was not done */
-	uint64_t n_short;  /* windows that were ended early because they were too large */
-	uint64_t n_shrunk; /* how often caches were dropped to stay within the memory limit */
-	uint64_t first_window_ns; /* from agent_run() to the first export; 0: none yet */
-	/* Longest time between two reads of the ring in this window and the previous one. */
-	uint64_t longest_gap_ns;
-	uint64_t cpu_ns;    /* of this process and its children */
-	uint64_t rss_bytes; /* of this process, without BPF maps */
-	uint64_t worker_rss_bytes;
-	uint64_t children_bytes; /* private memory of the children of roles */
-	uint64_t copies_bytes;   /* copies of files of remote file systems */
-	uint64_t maps_bytes;
-	uint64_t most_bytes; /* the most that all of these were together */
-	uint64_t langs_bytes, jit_symbols_bytes, sample_counts_bytes;
-	uint64_t n_labelled_processes; /* processes with labels */
-	uint32_t n_files;
-	uint64_t n_files_forgotten;
-	uint64_t n_files_refused, n_files_unread;
-	uint64_t n_openers_killed;
-	unsigned int n_openers_abandoned;
-	bool paused;       /* by the probability setting */
-	uint64_t n_unsent; /* samples not symbolized in time at the end */
-	size_t n_top;
-	struct agent_file top[AGENT_TOP_FILES]; /* the largest, in descending order */
-	size_t n_unsupported;
-	struct agent_runtime unsupported[LANG_RUNTIMES_MAX];
-};
 
 /* Statistics as of about two seconds ago. May be called from any thread. */
 void agent_stats(struct agent *a, struct agent_stats *out);

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/stats.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/utf8.h"

@@ -7,7 +7,7 @@
 
 #include <sys/utsname.h>
 
-#include "agent/agent.h"
+#include "agent/stats.h"
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/json.h"

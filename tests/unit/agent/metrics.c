@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/stats.h"
 #include "base/buf.h"
 #include "symbolize/losses.h"
 #include "tests/test.h"

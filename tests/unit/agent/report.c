@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/stats.h"
 #include "base/buf.h"
 #include "export/export.h"
 #include "tests/test.h"
