@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #include "agent/config.h"
-#include "agent/memory_plan.h"
+#include "agent/parts.h"
 #include "agent/setup.h"
 #include "base/buf.h"
 #include "base/clock.h"
@@ -32,12 +32,9 @@
 #include "base/logfmt.h"
 #include "export/export.h"
 #include "lang/lang.h"
-#include "metadata/labeler.h"
 #include "metadata/process_info.h"
-#include "process/file_table.h"
 #include "process/jit_symbols.h"
 #include "profiler/sample_counts.h"
-#include "symbolize/frame_symbols.h"
 
 enum {
 	POLL_MS = 500,         /* longest sleep; urgent samples end it */
@@ -54,14 +51,9 @@ enum {
 
 struct agent {
 	struct agent_opts opts;
-	struct memory_plan plan;
+	struct agent_parts parts;
 	uint64_t window_ns, probability_interval_ns;
 	uint32_t freq_hz, probability;
-	struct cpu_list cpus;
-	char *debuginfod, *symbol_cache; /* URLs and a directory, or NULL */
-	struct session *session;
-	struct process_info_store *process_info;
-	struct symbolizer_thread *symbolizer_thread;
 	int epoll_fd, wake_fd;
 	atomic_bool is_stopping, is_sampling;
 	_Atomic(struct agent_config *) next_config;
@@ -107,136 +99,6 @@ static void agent_log_error(struct agent *a, const char *begin, const char *why)
 		agent_log(a, (const char *)line.data);
 }
 
-static void on_thread(void *ctx, const struct sample_counts_thread *t, uint32_t ppid)
-{
-	struct agent *a = ctx;
-	const struct file_info *exe = file_table_get(session_files(a->session), t->exe);
-	struct process_info_key of = {
-		.pid = t->pid,
-		.ppid = ppid,
-		.start_ns = t->start_ns,
-		.comm = t->process_comm,
-		.exe = exe ? exe->path : "",
-	};
-
-	process_info_store_note(a->process_info, &of);
-}
-
-static struct sampler_opts sampler_options(const struct agent *a, const struct agent_config *c)
-{
-	return (struct sampler_opts){
-		.freq_hz = a->freq_hz,
-		.kernel = c->kernel,
-		.user = true,
-		.idle = c->idle,
-		.off_cpu = c->off_cpu,
-		.off_min_ns = c->off_min,
-		.all_native = c->native_frames == NATIVE_FRAMES_ALL,
-		.stats = true,
-		.stats_fd = a->opts.prepared ? a->opts.prepared->stats_fd : -1,
-		.max_chunks = (uint32_t)(a->plan.tables / ARENA_CHUNK_BYTES),
-		.ring_bytes = a->plan.ring_bytes,
-		.cpus = a->cpus.len ? &a->cpus : NULL,
-	};
-}
-
-/* Divides the limit on memory, which takes the sizes of the BPF maps. */
-static int make_plan(struct agent *a, const struct agent_config *c, struct err *err)
-{
-	struct sampler_opts opts = sampler_options(a, c);
-	struct sampler_memory maps;
-	struct memory_needs needs = { .limit = c->memory, .queue_bytes = c->queue_bytes };
-	int r = sampler_memory(&opts, &maps, err);
-
-	if (r < 0)
-		return r;
-	needs.fixed_bytes = maps.fixed_bytes;
-	needs.per_cpu_bytes = maps.per_cpu_bytes;
-	needs.n_cpus = maps.n_cpus;
-	return memory_plan_make(&a->plan, &needs, err);
-}
-
-static int open_session(struct agent *a, const struct agent_config *c, struct err *err)
-{
-	struct session_opts session_opts = {
-		.sampler = sampler_options(a, c),
-		.keep_times = a->opts.keep_times,
-		.max_counts_bytes = a->plan.counts,
-		.max_backlog_bytes = a->plan.backlog,
-		.max_copies_bytes = a->plan.copies,
-		.n_readers = a->plan.n_readers,
-		.reader_bytes = a->plan.readers / a->plan.n_readers,
-		.sideband_bytes = a->plan.sideband_bytes,
-		.stop_ns = (uint64_t)STOP_TABLES_MS * CLOCK_MS_NS,
-		.keep_cpus = setup_has_cpu_label(c),
-		.exclude_self = c->exclude_self,
-		.keeps_priority = true,
-		.on_thread = on_thread,
-		.ctx = a,
-	};
-
-	return session_open(&a->session, &session_opts, err);
-}
-
-static int open_symbolizer(struct agent *a, const struct agent_config *c, struct labeler *labeler,
-			   int priority)
-{
-	struct frame_symbols_opts symbols_opts = {
-		.files = session_files(a->session),
-		.jits = session_jits(a->session),
-		.langs = session_langs(a->session),
-		.kernel_changes = session_kernel_changes(a->session),
-		.lock = &a->lock,
-		.address_cache_bytes = a->plan.addresses,
-		.worker_rss_bytes = a->plan.worker_rss,
-		.symbolizer = { .memory_bytes = a->plan.symbols,
-				.worker_memory_bytes = a->plan.worker,
-				.debuginfod = a->debuginfod,
-				.demangle = c->demangle,
-				.symbol_cache = a->symbol_cache },
-	};
-	struct symbolizer_thread_opts opts = {
-		.frame_symbols = &symbols_opts,
-		.process_info = a->process_info,
-		.labeler = labeler,
-		.export = a->opts.export,
-		.log = a->opts.log,
-		.ctx = a->opts.ctx,
-		.part_bytes = a->plan.part,
-		.priority = priority,
-	};
-
-	return symbolizer_thread_new(&a->symbolizer_thread, &opts);
-}
-
-/*
- * Creates the parts in the order of their dependencies. open_symbolizer() takes ownership of the
- * labeler, also if it fails. The symbolizer thread gets the priority that the process had before
- * agent_prepare() raised it.
- */
-static int open_parts(struct agent *a, const struct agent_config *c, struct err *err)
-{
-	int priority = a->opts.prepared ? a->opts.prepared->priority : getpriority(PRIO_PROCESS, 0);
-	struct labeler *labeler = NULL;
-	int r = setup_process_info(&a->process_info, c, err);
-
-	if (r == 0)
-		r = setup_labeler(&labeler, c, err);
-	if (r == 0)
-		r = setup_debuginfod(&a->debuginfod, c);
-	if (r == 0 && c->symbol_cache) {
-		a->symbol_cache = strdup(c->symbol_cache);
-		r = a->symbol_cache ? 0 : -ENOMEM;
-	}
-	if (r == 0)
-		r = open_session(a, c, err);
-	if (r < 0) {
-		labeler_free(labeler);
-		return r;
-	}
-	return open_symbolizer(a, c, labeler, priority);
-}
-
 /*
  * Copies the settings that may change while the agent runs. Other settings are read once, in
  * agent_open().
@@ -253,6 +115,24 @@ static int watch(struct agent *a, int fd)
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = fd };
 
 	return epoll_ctl(a->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
+}
+
+static int open_parts(struct agent *a, const struct agent_config *c, struct err *err)
+{
+	const struct agent_prepared *prepared = a->opts.prepared;
+	const struct agent_parts_opts opts = {
+		.config = c,
+		.priority = prepared ? prepared->priority : getpriority(PRIO_PROCESS, 0),
+		.stats_fd = prepared ? prepared->stats_fd : -1,
+		.keep_times = a->opts.keep_times,
+		.stop_ns = (uint64_t)STOP_TABLES_MS * CLOCK_MS_NS,
+		.lock = &a->lock,
+		.export = a->opts.export,
+		.log = a->opts.log,
+		.ctx = a->opts.ctx,
+	};
+
+	return agent_parts_open(&a->parts, &opts, err);
 }
 
 int agent_open(struct agent **out, const struct agent_opts *opts, struct err *err)
@@ -275,16 +155,12 @@ int agent_open(struct agent **out, const struct agent_opts *opts, struct err *er
 		return err_set(err, -errno, "cannot create an epoll instance or eventfd: %s",
 			       strerror(errno));
 	r = agent_config_check(c, err);
-	if (r == 0 && c->cpus)
-		r = cpu_list_parse(&a->cpus, c->cpus, err);
 	if (r < 0)
 		return r;
 	file_limit_raise(NULL);
-	r = make_plan(a, c, err);
+	r = open_parts(a, c, err);
 	if (r == 0)
-		r = open_parts(a, c, err);
-	if (r == 0)
-		r = watch(a, session_fd(a->session));
+		r = watch(a, session_fd(a->parts.session));
 	if (r == 0)
 		r = watch(a, a->wake_fd);
 	if (r < 0)
@@ -297,12 +173,7 @@ void agent_free(struct agent *a)
 {
 	if (!a)
 		return;
-	symbolizer_thread_free(a->symbolizer_thread);
-	session_free(a->session);
-	process_info_store_free(a->process_info);
-	vec_fini(&a->cpus);
-	free(a->debuginfod);
-	free(a->symbol_cache);
+	agent_parts_close(&a->parts);
 	agent_config_free(atomic_exchange(&a->next_config, NULL));
 	closep(&a->epoll_fd);
 	closep(&a->wake_fd);
@@ -345,7 +216,7 @@ static bool has_ended(void *ctx, uint32_t pid, uint64_t start_ns)
 {
 	struct agent *a = ctx;
 
-	return session_program_has_ended(a->session, pid, start_ns);
+	return session_program_has_ended(a->parts.session, pid, start_ns);
 }
 
 static bool ran_until(void *ctx, uint32_t pid, uint64_t start_ns, uint64_t until_ns,
@@ -353,7 +224,7 @@ static bool ran_until(void *ctx, uint32_t pid, uint64_t start_ns, uint64_t until
 {
 	struct agent *a = ctx;
 
-	return session_ran_until(a->session, pid, start_ns, until_ns, any_program);
+	return session_ran_until(a->parts.session, pid, start_ns, until_ns, any_program);
 }
 
 /*
@@ -362,10 +233,10 @@ static bool ran_until(void *ctx, uint32_t pid, uint64_t start_ns, uint64_t until
  */
 static void reap(struct agent *a)
 {
-	session_apply_events(a->session);
-	process_info_store_confirm(a->process_info);
-	jit_symbols_reap(session_jits(a->session), has_ended, a);
-	process_info_store_reap(a->process_info, has_ended, a);
+	session_apply_events(a->parts.session);
+	process_info_store_confirm(a->parts.process_info);
+	jit_symbols_reap(session_jits(a->parts.session), has_ended, a);
+	process_info_store_reap(a->parts.process_info, has_ended, a);
 }
 
 /* Submits the counts to the symbolizer thread, which is idle, and starts a new window. */
@@ -384,15 +255,15 @@ static int submit_window(struct agent *a, uint64_t now_ns)
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&a->lock);
-	if (session_count_waits(a->session) < 0)
+	if (session_count_waits(a->parts.session) < 0)
 		agent_log(a, "level=error msg=\"cannot count waits that have not ended, so their "
 			     "time is missing from this window\"");
 	reap(a);
-	old = session_swap_counts(a->session, fresh);
-	session_sweep_files(a->session, old);
-	langs_window(session_langs(a->session), a->plan.scripts);
+	old = session_swap_counts(a->parts.session, fresh);
+	session_sweep_files(a->parts.session, old);
+	langs_window(session_langs(a->parts.session), a->parts.plan.scripts);
 	pthread_mutex_unlock(&a->lock);
-	symbolizer_thread_submit(a->symbolizer_thread, old, &window);
+	symbolizer_thread_submit(a->parts.symbolizer_thread, old, &window);
 	a->window_start_ns = now_ns;
 	a->window_end_ns = now_ns + a->window_ns;
 	a->window_is_late = false;
@@ -411,7 +282,7 @@ static void count(struct agent *a, uint64_t *counter)
 /* Returns true if the window has reached its size limit and should end now. */
 static bool is_full(const struct agent *a)
 {
-	return sample_counts_bytes(session_counts(a->session)) > a->plan.window;
+	return sample_counts_bytes(session_counts(a->parts.session)) > a->parts.plan.window;
 }
 
 /* ---- upkeep ------------------------------------------------------------------------ */
@@ -436,7 +307,7 @@ static void draw_interval(struct agent *a, uint64_t now_ns)
 	if (pause == a->stats.paused)
 		return;
 	pthread_mutex_lock(&a->lock);
-	(void)session_pause(a->session, pause);
+	(void)session_pause(a->parts.session, pause);
 	pthread_mutex_unlock(&a->lock);
 	pthread_mutex_lock(&a->stats_lock);
 	a->stats.paused = pause;
@@ -463,16 +334,16 @@ static void apply_config(struct agent *a)
 		return;
 	}
 	set_reloadable(a, c);
-	session_set_keep_cpus(a->session, setup_has_cpu_label(c));
+	session_set_keep_cpus(a->parts.session, setup_has_cpu_label(c));
 	a->next_draw_ns = 0;
-	symbolizer_thread_set_labeler(a->symbolizer_thread, labeler);
+	symbolizer_thread_set_labeler(a->parts.symbolizer_thread, labeler);
 	agent_log(a, "level=info msg=\"configuration applied\"");
 }
 
 /* Logs each unsupported runtime once, however many processes it has. */
 static void log_runtime(struct agent *a, const struct lang_runtime *u)
 {
-	bool *is_logged = &a->is_logged[u - langs_runtimes(session_langs(a->session))->all];
+	bool *is_logged = &a->is_logged[u - langs_runtimes(session_langs(a->parts.session))->all];
 	_cleanup_(buf_fini) struct buf line = { 0 };
 
 	if (*is_logged)
@@ -491,7 +362,7 @@ static void log_runtime(struct agent *a, const struct lang_runtime *u)
 
 static void log_unsupported(struct agent *a)
 {
-	const struct lang_runtimes *all = langs_runtimes(session_langs(a->session));
+	const struct lang_runtimes *all = langs_runtimes(session_langs(a->parts.session));
 	const struct lang_runtime *u;
 
 	for (size_t i = 0; (u = lang_runtimes_unsupported(all, i)); i++)
@@ -505,9 +376,9 @@ static void log_unsupported(struct agent *a)
 static void update_stats(struct agent *a, uint64_t now_ns)
 {
 	const struct stats_sources sources = {
-		.session = a->session,
-		.process_info = a->process_info,
-		.symbolizer_thread = a->symbolizer_thread,
+		.session = a->parts.session,
+		.process_info = a->parts.process_info,
+		.symbolizer_thread = a->parts.symbolizer_thread,
 		.lock = &a->lock,
 	};
 	struct agent_stats s;
@@ -543,7 +414,7 @@ static void end_window_if_due(struct agent *a, uint64_t now_ns)
 
 	if (now_ns < a->window_end_ns && !full)
 		return;
-	if (!symbolizer_thread_is_idle(a->symbolizer_thread)) {
+	if (!symbolizer_thread_is_idle(a->parts.symbolizer_thread)) {
 		if (!a->window_is_late)
 			count(a, &a->stats.n_late);
 		a->window_is_late = true;
@@ -566,11 +437,11 @@ static void enforce_limit(struct agent *a)
 	const struct agent_stats *s = &a->stats;
 	uint64_t held = stats_held_bytes(s);
 
-	if (held > a->plan.limit - a->plan.limit / SHARE_TRIM)
+	if (held > a->parts.plan.limit - a->parts.plan.limit / SHARE_TRIM)
 		malloc_trim(0);
-	if (held <= a->plan.limit - a->plan.limit / SHARE_RESERVE)
+	if (held <= a->parts.plan.limit - a->parts.plan.limit / SHARE_RESERVE)
 		return;
-	symbolizer_thread_shrink(a->symbolizer_thread);
+	symbolizer_thread_shrink(a->parts.symbolizer_thread);
 	count(a, &a->stats.n_shrunk);
 }
 
@@ -606,8 +477,8 @@ static int poll_session(struct agent *a, struct err *err)
 	int r;
 
 	pthread_mutex_lock(&a->lock);
-	r = session_poll(a->session, err);
-	gap_ns = session_take_gap(a->session);
+	r = session_poll(a->parts.session, err);
+	gap_ns = session_take_gap(a->parts.session);
 	pthread_mutex_unlock(&a->lock);
 	if (gap_ns > a->longest_gap_ns)
 		a->longest_gap_ns = gap_ns;
@@ -622,7 +493,7 @@ static void sleep_briefly(const struct agent *a)
 {
 	struct pollfd urgent[] = {
 		{ .fd = a->wake_fd, .events = POLLIN },
-		{ .fd = session_ring_fd(a->session), .events = POLLIN },
+		{ .fd = session_ring_fd(a->parts.session), .events = POLLIN },
 	};
 
 	(void)poll(urgent, 2, PAUSE_MS);
@@ -668,21 +539,21 @@ static int finish(struct agent *a, struct err *err)
 	uint64_t deadline = now_ns + (uint64_t)STOP_SYMBOLIZE_MS * CLOCK_MS_NS;
 	int r;
 
-	symbolizer_thread_set_deadline(a->symbolizer_thread,
+	symbolizer_thread_set_deadline(a->parts.symbolizer_thread,
 				       now_ns + (uint64_t)STOP_LOOKUP_MS * CLOCK_MS_NS);
 	pthread_mutex_lock(&a->lock);
-	r = session_stop(a->session, err);
+	r = session_stop(a->parts.session, err);
 	pthread_mutex_unlock(&a->lock);
 	if (r < 0)
 		return r;
-	process_info_store_wait(a->process_info,
+	process_info_store_wait(a->parts.process_info,
 				clock_monotonic_ns() + (uint64_t)STOP_INFO_MS * CLOCK_MS_NS);
-	n_left = symbolizer_thread_finish(a->symbolizer_thread, deadline);
-	if (!symbolizer_thread_is_idle(a->symbolizer_thread)) {
-		n_left += sample_counts_total(session_counts(a->session));
-	} else if (sample_counts_n_samples(session_counts(a->session))) {
+	n_left = symbolizer_thread_finish(a->parts.symbolizer_thread, deadline);
+	if (!symbolizer_thread_is_idle(a->parts.symbolizer_thread)) {
+		n_left += sample_counts_total(session_counts(a->parts.session));
+	} else if (sample_counts_n_samples(session_counts(a->parts.session))) {
 		r = submit_window(a, clock_monotonic_ns());
-		n_left += symbolizer_thread_finish(a->symbolizer_thread, deadline);
+		n_left += symbolizer_thread_finish(a->parts.symbolizer_thread, deadline);
 	}
 	set_unsent(a, n_left);
 	update_stats(a, clock_monotonic_ns());
@@ -696,18 +567,18 @@ int agent_run(struct agent *a, struct err *err)
 	/* threads inherit the raised priority of their creator */
 	if (a->opts.prepared)
 		setup_lower_others(a->opts.prepared->priority);
-	process_info_store_set_confirm(a->process_info, ran_until, a);
-	r = process_info_store_start(a->process_info);
+	process_info_store_set_confirm(a->parts.process_info, ran_until, a);
+	r = process_info_store_start(a->parts.process_info);
 	if (r < 0)
 		return err_set(err, r, "cannot start the process reader threads: %s", strerror(-r));
-	r = session_start(a->session, err);
+	r = session_start(a->parts.session, err);
 	if (r < 0)
 		return r;
-	if (session_offcpu_error(a->session))
+	if (session_offcpu_error(a->parts.session))
 		agent_log_error(
 			a, "level=warn msg=\"cannot record off-CPU time, sampling CPU time only\"",
-			session_offcpu_error(a->session));
-	a->started_ns = a->window_start_ns = session_start_ns(a->session);
+			session_offcpu_error(a->parts.session));
+	a->started_ns = a->window_start_ns = session_start_ns(a->parts.session);
 	a->window_end_ns = a->started_ns + a->window_ns;
 	atomic_store(&a->is_sampling, true);
 	r = agent_loop(a, err);
