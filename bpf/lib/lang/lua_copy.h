@@ -22,6 +22,8 @@ WALK_FN int lua_copy(__u32 which, __u32 vm, __u64 addr)
 	struct walk *w = walk_get(which);
 	__u64 n_lines, n_marks;
 
+	/* Callers leave the register of an unused argument undefined, which verifiers refuse. */
+	asm volatile("" : : "r"(vm));
 	if (!w || w->function.words[1] >> 32 == LUA_PLACE_C)
 		return WALK_STOP; /* a function written in C has only the name that its caller uses
 				   */
