@@ -48,14 +48,14 @@ static void the_configuration_reaches_the_parts(void **state)
 
 	c->freq = 7;
 	c->cpus = strdup("0");
-	c->symbol_cache = strdup("/nonexistent");
+	c->symbol_cache = strdup("/proc/cameo-has-no-cache-here");
 	if (open_parts(&p, c, &err) < 0)
 		fail_msg("%s", err.msg);
 	assert_int_equal(p.plan.limit, c->memory);
 	assert_int_equal(kernel->freq_hz, 7);
 	assert_int_equal(p.cpus.len, 1);
 	assert_null(p.debuginfod);
-	assert_string_equal(p.symbol_cache, "/nonexistent");
+	assert_string_equal(p.symbol_cache, "/proc/cameo-has-no-cache-here");
 	assert_non_null(p.session);
 	assert_non_null(p.process_info);
 	assert_non_null(p.symbolizer_thread);
