@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs that exhaust what Cameo has, or make it wait, harm nobody else's stacks."""
 import os
+import pathlib
 import shutil
 import subprocess
+import time
 
 import attack
 import cameo
@@ -60,4 +62,32 @@ def killed_symbolizers(shop):
             cameo.end(busy)
 
 
-attack.main(many_files, sparse_debug_file, sparse_debug_file_with_build_id, killed_symbolizers)
+def comm_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def killed_openers(shop):
+    """A program that starts while every opener is killed has its names afterwards"""
+    program = shop.link(shop.c("chain", "-g"), "unopened")
+    with attack.Agent(shop, "-F", "199", "--window", "1s") as agent:
+        agent.wait(lambda: agent.files(), "a first window")
+        busy = cameo.spawn(program, 1000000)
+        try:
+            killed, end = 0, time.monotonic() + 3
+            while time.monotonic() < end:
+                for pid in cameo.children_of(agent.process.pid):
+                    if comm_of(pid) == "cameo-opener":
+                        attack.kill(pid)
+                        killed += 1
+            expect(killed > 0, "no opener was killed")
+            begun = len(agent.files())
+            agent.wait(lambda: any("hot" in s[0] for path in agent.files()[begun:]
+                                   for s in attack.samples_of(path, "unopened")), "names after the kills")
+        finally:
+            cameo.end(busy)
+
+
+attack.main(many_files, sparse_debug_file, sparse_debug_file_with_build_id, killed_symbolizers, killed_openers)
