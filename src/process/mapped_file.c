@@ -161,10 +161,8 @@ static void identify(const struct mapped_file_context *c, struct mapped_file *fi
 	struct file_facts facts = { 0 };
 	char magic[4];
 
-	if (facts_client_read(c->readers, file->info.fd, file->st.st_uid, &facts) < 0) {
-		file->has_no_facts = true;
+	if (facts_client_read(c->readers, file->info.fd, file->st.st_uid, &facts) < 0)
 		facts.is_elf = pread(file->info.fd, magic, 4, 0) == 4 && !memcmp(magic, ELFMAG, 4);
-	}
 	file->info.is_elf = facts.is_elf;
 	file->info.build_id = facts.build_id;
 	elf_build_id_hex(&file->info.build_id, file->info.build_id_hex);

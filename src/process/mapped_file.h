@@ -47,7 +47,6 @@ struct mapped_file {
 	uint64_t content[2];
 	bool is_copy;   /* info.fd is of a copy, because the file system may hang */
 	bool is_unread; /* the file system did not respond, or the file is too large to be copied */
-	bool has_no_facts; /* the reader of its headers failed: the build id is not known */
 	/* private to table_maker.c: */
 	uint32_t n_failures; /* of readers in succession */
 	uint64_t retry_ns;   /* when a table that failed is tried again */
