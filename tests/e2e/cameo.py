@@ -28,11 +28,12 @@ DEADLINE_S = 240
 
 # A share is judged only from ENOUGH samples on. A share of RARE of them, or SPARE in total, may
 # be wrong: the first samples of a process are walked from a copy of the stack, which may be
-# incomplete, and an interrupt may occur at rare instructions of the kernel or the loader. A bug in
+# incomplete or belong to a later moment: as many of them as come while a reader makes the first unwind
+# tables on a busy machine. An interrupt may occur at rare instructions of the kernel or the loader. A bug in
 # Cameo appears repeatedly.
 ENOUGH = 100
 RARE = 0.01
-SPARE = 3
+SPARE = 12
 
 
 # ---- TAP ----------------------------------------------------------------------
