@@ -150,8 +150,8 @@ def other_events(shop):
     expect(abs(touched - PAGES) <= RARE * PAGES, touched, recording.said)
     recording = record_events("-e", "page-faults", "-c", "10", "--", faults, str(PAGES))
     touched = total([s for s in recording.of("faults") if is_in(s, "touch")])
-    # values are in the unit that was counted
-    expect(abs(touched - PAGES) <= RARE * PAGES, touched, recording.said)
+    # values are in the unit that was counted; a CPU counts faults of other programs, too, up to the tenth
+    expect(abs(touched - PAGES) <= 0.05 * PAGES, touched, recording.said)
     recording = record_events("-c", "2000000", "--max-stack", "2", "--", shop.c("chain"), "400")
     ours = recording.of("chain")
     # time that the host takes from a virtual machine has no samples
