@@ -7,6 +7,9 @@ has ended. The functions of one round have the same number, so that a wrong name
 """
 import os
 import re
+import shutil
+import sys
+import tempfile
 
 from cameo import PROGRAMS, Tap, expect, is_in, need, need_bpf, record, show, total, user_frames
 
@@ -25,7 +28,12 @@ def rounds(stack):
 
 def vanished(command, program, inner, most_mixed=0):
     need(command)
-    seen = record("--", command, os.path.join(PROGRAMS, program), str(MS))
+    # The first process, of another name, makes the files of the interpreter known, so this is not about first samples.
+    with tempfile.TemporaryDirectory() as directory:
+        known = os.path.join(directory, "known")
+        os.symlink(os.path.realpath(sys.executable if command == "python3" else shutil.which(command)), known)
+        seen = record("--", "sh", "-c", '"$0" "$2" "$3"; exec "$1" "$2" "$3"', known, command,
+                      os.path.join(PROGRAMS, program), str(MS))
     ours = seen.of(command)
     nameless = [s for s in ours if is_in(s, NAMELESS)]
     mixed = [s for s in ours if len(rounds(s)) > 1]
