@@ -164,6 +164,7 @@ int unwind_gap_rows(struct unwind_rows *out, const struct unwind_rows *rows,
 
 	f.lacks_cfi = lacks_cfi(&f, covered);
 	sw.one_frame = is_native_image(img);
+	sw.referenced = f.all && !f.lacks_cfi;
 	r = find_in_sections(&f);
 	out->unswept = f.unswept;
 	if (!r)

@@ -26,20 +26,16 @@
 #include <string.h>
 
 #include "elf/image.h"
-#include "elf/rawsym.h"
 #include "elf/x86_insn.h"
 #include "unwind/rows.h"
+#include "unwind/sweep_entries.h"
 #include "unwind/sweep_lookahead.h"
 #include "unwind/sweep_step.h"
 
 enum {
-	SURELY_CODE = 8, /* instructions in a row that decode */
-	FUNCTION_ALIGN = 16,
 	SAVED_MIN = 4,   /* registers that assembly saves at least */
 	ROUNDS_MAX = 64, /* rounds of finding functions that return because their callees do */
 };
-
-static const struct unwind_sweep_state entry = { .seen = 1 };
 
 /* ---- following the code ---- */
 
@@ -224,74 +220,7 @@ static int follow_calls(struct unwind_sweep *sw)
 	return r;
 }
 
-/* ---- where functions begin ---- */
-
-static void begin(struct unwind_sweep *sw, uint64_t vaddr)
-{
-	struct unwind_sweep_state *at = unwind_sweep_state_at(sw, vaddr);
-
-	if (at) {
-		*at = entry;
-		at->start = 1;
-	}
-}
-
-static void begin_at_symbols(struct unwind_sweep *sw, const struct elf_image *img)
-{
-	for (unsigned int source = ELF_SYMTAB; source <= ELF_DYNSYM; source <<= 1) {
-		struct elf_rawsyms syms;
-
-		if (elf_rawsyms_open(img, source, &syms) < 0)
-			continue;
-		for (size_t i = 0; i < syms.n; i++) {
-			struct elf_rawsym sym;
-
-			elf_rawsyms_get(&syms, i, &sym);
-			if (sym.shndx != SHN_UNDEF &&
-			    (sym.type == STT_FUNC || sym.type == STT_GNU_IFUNC))
-				begin(sw, sym.vaddr);
-		}
-	}
-}
-
-/*
- * Marks the functions that the dynamic loader calls: those of the compiler's start files have
- * neither CFI nor symbols.
- */
-static void begin_at_arrays(struct unwind_sweep *sw, const struct elf_image *img)
-{
-	static const char *const names[] = { ".init_array", ".fini_array" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		struct elf_span array;
-		uint64_t vaddr;
-
-		if (elf_image_section(img, names[i], &array) < 0)
-			continue;
-		for (size_t at = 0; at + sizeof(vaddr) <= array.len; at += sizeof(vaddr)) {
-			memcpy(&vaddr, array.data + at, sizeof(vaddr));
-			begin(sw, vaddr);
-		}
-	}
-}
-
-static void begin_at_calls(struct unwind_sweep *sw)
-{
-	for (size_t i = 0; i < sw->gaps.len; i++) {
-		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
-		struct x86_insn insn;
-
-		for (size_t at = 0; at < g->len;) {
-			if (!unwind_sweep_decode(g, at, &insn)) {
-				at++;
-				continue;
-			}
-			at += insn.len;
-			if (insn.kind == X86_CALL && insn.value)
-				begin(sw, g->vaddr + at + (uint64_t)(int64_t)insn.value);
-		}
-	}
-}
+/* ---- code to which nothing leads ---- */
 
 /*
  * True for the first entry of a lazy .plt, push GOT[1]; jmp *GOT[2], to which the others jump after
@@ -331,17 +260,6 @@ static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
 		(insn.kind == X86_RSP_ADD && insn.value < 0));
 }
 
-/* True if the bytes at @at are instructions for a while; jump tables among code are not. */
-static bool looks_like_code(const struct unwind_sweep_gap *g, size_t at)
-{
-	struct x86_insn insn;
-
-	for (unsigned int n = 0; n < SURELY_CODE; n++, at += insn.len)
-		if (at >= g->len || !unwind_sweep_decode(g, at, &insn) || insn.kind == X86_TRAP)
-			return false;
-	return true;
-}
-
 /* True if a jump with this state may be a tail call, or its target the start of a function. */
 static bool is_as_entered(const struct unwind_sweep_state *s)
 {
@@ -378,7 +296,7 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	struct unwind_lookahead a = { .sw = sw };
 	bool function;
 
-	*out = entry;
+	*out = UNWIND_SWEEP_ENTERED;
 	if (is_lazy_binding(g, at)) {
 		out->depth = 1;
 		return true;
@@ -386,7 +304,7 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 	if (is_plt_entry(g, at))
 		return true;
 	if (!g->whole && !jump->seen)
-		return !((g->vaddr + at) % FUNCTION_ALIGN) && looks_like_assembler(g, at);
+		return !((g->vaddr + at) % UNWIND_SWEEP_ALIGN) && looks_like_assembler(g, at);
 	if (!unwind_dead_end_covers(sw, &w->outlook, g->vaddr + at) &&
 	    unwind_lookahead_find(&a, g->vaddr + at, out)) {
 		if (jump->seen && jump->depth == out->depth)
@@ -394,12 +312,12 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 		return true;
 	}
 	function = looks_like_function(g, at);
-	*out = jump->seen && !function ? *jump : entry;
+	*out = jump->seen && !function ? *jump : UNWIND_SWEEP_ENTERED;
 	out->start = 0;
 	if (!g->whole || !jump->seen)
 		return g->whole && function;
 	return (function && is_as_entered(jump)) ||
-	       (sw->one_frame && (function || looks_like_code(g, at)));
+	       (sw->one_frame && (function || unwind_sweep_looks_like_code(g, at)));
 }
 
 /*
@@ -408,7 +326,7 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
  */
 static bool may_begin(const struct unwind_sweep_gap *g, const struct passing *w, size_t at)
 {
-	return at < w->code_end + FUNCTION_ALIGN || !((g->vaddr + at) % FUNCTION_ALIGN);
+	return at < w->code_end + UNWIND_SWEEP_ALIGN || !((g->vaddr + at) % UNWIND_SWEEP_ALIGN);
 }
 
 /*
@@ -465,9 +383,7 @@ int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img)
 	sw->states = calloc(sw->n_bytes, sizeof(*sw->states));
 	if (!sw->states)
 		return -ENOMEM;
-	begin_at_calls(sw);
-	begin_at_symbols(sw, img);
-	begin_at_arrays(sw, img);
+	unwind_sweep_begin_functions(sw, img);
 	for (size_t i = 0; !r && i < sw->gaps.len; i++) {
 		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
 

@@ -58,6 +58,7 @@ struct unwind_sweep_gap {
 enum {
 	UNWIND_SWEEP_MAX = 32 << 20, /* bytes of code that are analysed per file */
 	UNWIND_SWEEP_GAP_MIN = 16,   /* shorter gaps are padding */
+	UNWIND_SWEEP_ALIGN = 16,     /* of functions */
 };
 
 struct unwind_sweep {
@@ -66,6 +67,7 @@ struct unwind_sweep {
 	} gaps; /* in ascending order */
 	size_t n_bytes, last_gap;
 	bool one_frame;   /* in: functions have one depth from prologue to epilogue */
+	bool referenced;  /* in: functions begin where the code outside of the gaps leads */
 	bool more_return; /* functions were found to return while calls of them wait */
 	struct unwind_sweep_state *states;
 	struct {

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions in assembly are often leaves that begin with any instruction at all, so nothing about
+ * their own code tells where they begin, but the code with CFI that calls them does. That code is
+ * not decoded: of its bytes, those that would be a call, a jump or a load of an address count if
+ * they lead to an aligned address in a gap. A gap of 64 KiB is a hundred-thousandth of what 32 bits
+ * reach, and a sixteenth of it is aligned, so other bytes hardly ever do. Pointers in the data do not
+ * count: compilers put addresses within functions there (computed gotos).
+ */
+#include "unwind/sweep_entries.h"
+
+#include <elf.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "elf/image.h"
+#include "elf/rawsym.h"
+#include "elf/x86_insn.h"
+
+enum {
+	SURELY_CODE = 8, /* instructions in a row that decode */
+	REFERRING_MAX = 64 << 20, /* bytes of code outside of the gaps that are searched */
+	REX_W = 0x48,
+	REX_WR = 0x4c,
+	OPCODE_LEA = 0x8d,
+	OPCODE_CALL = 0xe8,
+	OPCODE_JUMP = 0xe9,
+	MODRM_RIP = 0x05, /* without the bits of the register */
+	MODRM_RIP_MASK = 0xc7,
+};
+
+bool unwind_sweep_looks_like_code(const struct unwind_sweep_gap *g, size_t at)
+{
+	struct x86_insn insn;
+
+	for (unsigned int n = 0; n < SURELY_CODE; n++, at += insn.len)
+		if (at >= g->len || !unwind_sweep_decode(g, at, &insn) || insn.kind == X86_TRAP)
+			return false;
+	return true;
+}
+
+static void begin(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	struct unwind_sweep_state *at = unwind_sweep_state_at(sw, vaddr);
+
+	if (at) {
+		*at = UNWIND_SWEEP_ENTERED;
+		at->start = 1;
+	}
+}
+
+static void begin_at_symbols(struct unwind_sweep *sw, const struct elf_image *img)
+{
+	for (unsigned int source = ELF_SYMTAB; source <= ELF_DYNSYM; source <<= 1) {
+		struct elf_rawsyms syms;
+
+		if (elf_rawsyms_open(img, source, &syms) < 0)
+			continue;
+		for (size_t i = 0; i < syms.n; i++) {
+			struct elf_rawsym sym;
+
+			elf_rawsyms_get(&syms, i, &sym);
+			if (sym.shndx != SHN_UNDEF &&
+			    (sym.type == STT_FUNC || sym.type == STT_GNU_IFUNC))
+				begin(sw, sym.vaddr);
+		}
+	}
+}
+
+/*
+ * Marks the functions that the dynamic loader calls: those of the compiler's start files have
+ * neither CFI nor symbols.
+ */
+static void begin_at_arrays(struct unwind_sweep *sw, const struct elf_image *img)
+{
+	static const char *const names[] = { ".init_array", ".fini_array" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct elf_span array;
+		uint64_t vaddr;
+
+		if (elf_image_section(img, names[i], &array) < 0)
+			continue;
+		for (size_t at = 0; at + sizeof(vaddr) <= array.len; at += sizeof(vaddr)) {
+			memcpy(&vaddr, array.data + at, sizeof(vaddr));
+			begin(sw, vaddr);
+		}
+	}
+}
+
+static void begin_at_calls(struct unwind_sweep *sw)
+{
+	for (size_t i = 0; i < sw->gaps.len; i++) {
+		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
+		struct x86_insn insn;
+
+		for (size_t at = 0; at < g->len;) {
+			if (!unwind_sweep_decode(g, at, &insn)) {
+				at++;
+				continue;
+			}
+			at += insn.len;
+			if (insn.kind == X86_CALL && insn.value)
+				begin(sw, g->vaddr + at + (uint64_t)(int64_t)insn.value);
+		}
+	}
+}
+
+/* ---- references from outside of the gaps ---- */
+
+/* Marks a function at @vaddr, where a reference leads, if there is aligned code in a gap. */
+static void begin_at_reference(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	const struct unwind_sweep_gap *g;
+
+	if (vaddr % UNWIND_SWEEP_ALIGN)
+		return;
+	g = unwind_sweep_gap_at(sw, vaddr);
+	if (g && unwind_sweep_looks_like_code(g, (size_t)(vaddr - g->vaddr)))
+		begin(sw, vaddr);
+}
+
+/* The length of what precedes the 32-bit distance to another place; 0: @p is no such code. */
+static size_t distance_at(const uint8_t *p)
+{
+	if (p[0] == OPCODE_CALL || p[0] == OPCODE_JUMP)
+		return 1;
+	if ((p[0] == REX_W || p[0] == REX_WR) && p[1] == OPCODE_LEA &&
+	    (p[2] & MODRM_RIP_MASK) == MODRM_RIP)
+		return 3;
+	return 0;
+}
+
+static void begin_at_references_of(struct unwind_sweep *sw, const struct elf_span *code)
+{
+	const struct unwind_sweep_gap *first = &sw->gaps.data[0];
+	const struct unwind_sweep_gap *last = &sw->gaps.data[sw->gaps.len - 1];
+	const uint64_t lo = first->vaddr, len = last->vaddr + last->len - lo;
+	int32_t distance;
+
+	for (size_t at = 0; at + 3 + sizeof(distance) <= code->len; at++) {
+		size_t n = distance_at(code->data + at);
+		uint64_t target;
+
+		if (!n)
+			continue;
+		memcpy(&distance, code->data + at + n, sizeof(distance));
+		target = code->vaddr + at + n + sizeof(distance) + (uint64_t)(int64_t)distance;
+		/* code in a gap jumps within its functions, also to aligned loops */
+		if (target - lo < len && !unwind_sweep_gap_at(sw, code->vaddr + at))
+			begin_at_reference(sw, target);
+	}
+}
+
+static void begin_at_code(struct unwind_sweep *sw, const struct elf_image *img)
+{
+	const struct elf_segment *segments;
+	size_t n = elf_image_segments(img, &segments);
+	uint64_t left = REFERRING_MAX;
+	struct elf_span code;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct elf_segment *s = &segments[i];
+
+		if (!s->exec || s->filesz > left ||
+		    elf_image_at_vaddr(img, s->vaddr, s->filesz, &code) < 0)
+			continue;
+		left -= s->filesz;
+		begin_at_references_of(sw, &code);
+	}
+}
+
+void unwind_sweep_begin_functions(struct unwind_sweep *sw, const struct elf_image *img)
+{
+	begin_at_calls(sw);
+	begin_at_symbols(sw, img);
+	begin_at_arrays(sw, img);
+	if (sw->referenced)
+		begin_at_code(sw, img);
+}
