@@ -126,14 +126,14 @@ int fixture_memfd(struct fixture *f)
 	return fd;
 }
 
-void fixture_add_build_id(struct fixture *f, const char *id)
+void fixture_add_build_id(struct fixture *f, const void *id, size_t len)
 {
-	const Elf64_Nhdr nh = { 4, (uint32_t)strlen(id), NT_GNU_BUILD_ID };
+	const Elf64_Nhdr nh = { 4, (uint32_t)len, NT_GNU_BUILD_ID };
 	struct buf note = { 0 };
 
 	buf_put(&note, &nh, sizeof(nh));
 	buf_put(&note, "GNU", 4);
-	buf_put_str(&note, id);
+	buf_put(&note, id, len);
 	while (note.len % 4)
 		buf_put_byte(&note, 0);
 	fixture_add(f, ".note.gnu.build-id", SHT_NOTE, note.data, note.len);

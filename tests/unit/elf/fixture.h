@@ -46,5 +46,5 @@ const struct elf_image *fixture_open(struct fixture *f);
 /* Completes the file and returns a descriptor of a copy in memory, owned by the caller. */
 int fixture_memfd(struct fixture *f);
 
-/* Adds a note with the bytes of @id as build id. */
-void fixture_add_build_id(struct fixture *f, const char *id);
+/* Adds a note with the @len bytes of @id, of which any may be 0, as build id. */
+void fixture_add_build_id(struct fixture *f, const void *id, size_t len);

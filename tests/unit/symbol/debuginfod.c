@@ -119,7 +119,7 @@ static void make_file(struct buf *out, const char *id, size_t padding)
 
 	assert_non_null(zeros);
 	fixture_init(&elf);
-	fixture_add_build_id(&elf, id);
+	fixture_add_build_id(&elf, id, strlen(id));
 	fixture_add(&elf, ".padding", SHT_PROGBITS, zeros, padding);
 	fixture_open(&elf);
 	buf_put(out, elf.bytes.data, elf.bytes.len);

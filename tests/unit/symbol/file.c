@@ -293,7 +293,7 @@ static void reads_build_id_and_debuglink(void **state)
 	uint32_t crc;
 
 	fixture_init(&elf);
-	fixture_add_build_id(&elf, "0123456789abcdefghij");
+	fixture_add_build_id(&elf, "0123456789abcdefghij", 20);
 	fixture_add(&elf, ".gnu_debuglink", SHT_PROGBITS, "prog.debug\0\0\x78\x56\x34\x12", 16);
 	f = open_fixture(&elf);
 	assert_int_equal(symbol_file_build_id(f)->len, 20);

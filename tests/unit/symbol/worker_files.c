@@ -126,18 +126,16 @@ static int stripped_fd(bool has_id)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
 	_cleanup_(closep) int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	char id[ELF_BUILD_ID_MAX + 1] = "";
 	struct elf_build_id own;
 	struct fixture elf;
 	int fd;
 
 	assert_int_equal(elf_image_open(&img, self, NULL), 0);
 	elf_note_gnu_build_id(img, &own);
-	memcpy(id, own.bytes, own.len);
 	if (!has_id)
-		id[0] ^= 1;
+		own.bytes[0] ^= 1;
 	fixture_init(&elf);
-	fixture_add_build_id(&elf, id);
+	fixture_add_build_id(&elf, own.bytes, own.len);
 	fd = fixture_memfd(&elf);
 	fixture_fini(&elf);
 	return fd;
