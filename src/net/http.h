@@ -37,6 +37,7 @@ struct http_response {
 	struct http_header trailers[HTTP_MAX_TRAILERS]; /* HTTP/2 only */
 	size_t n_trailers;
 	char trailer_text[1280]; /* for their values */
+	char header_text[128];   /* for the value of one header */
 	struct buf body;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two decoders, for protobuf and for proto3 JSON, fill the same structs by the same tables of
- * fields. Unknown fields are skipped in both, as proto3 requires; nesting is limited because
- * requests come from untrusted clients.
+ * fields. Unknown fields are skipped in both, as proto3 requires, and listed for the response;
+ * nesting is limited because requests come from untrusted clients.
  *
  * Offsets in the tables must fit the struct into which a message is decoded; the compiler checks
  * neither, so both are next to each other in the file of the method. Lists grow by doubling, and
@@ -10,7 +10,10 @@
  */
 #include "server/message.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -120,6 +123,32 @@ static const struct message_field *field_by_number(const struct message *m, uint
 	return NULL;
 }
 
+/* Lists a field that is skipped, unless it was the last one or the list is full. */
+static void note_ignored(struct reader *rd, const char *name)
+{
+	static const char more[] = "...";
+	char *list = rd->memory->ignored, text[MESSAGE_IGNORED_MAX];
+	size_t len = strlen(list), n = strnlen(name, sizeof(text) - 1);
+	const char *last = strrchr(list, ',') ? strrchr(list, ',') + 1 : list;
+
+	for (size_t i = 0; i < n; i++)
+		text[i] = isalnum((unsigned char)name[i]) ? name[i] : '_';
+	text[n] = 0;
+	if (!strcmp(last, n ? text : "_") || !strcmp(last, more))
+		return;
+	if (len + 1 + n + 1 + sizeof(more) > MESSAGE_IGNORED_MAX)
+		strcpy(text, more);
+	snprintf(list + len, MESSAGE_IGNORED_MAX - len, "%s%s", len ? "," : "", n ? text : "_");
+}
+
+static void note_number(struct reader *rd, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, number);
+	note_ignored(rd, text);
+}
+
 static int read_proto(struct reader *rd, const struct message *m, struct wire w, void *out);
 
 /*
@@ -172,6 +201,8 @@ static int read_proto(struct reader *rd, const struct message *m, struct wire w,
 	while ((r = wire_next(&w, &field)) > 0) {
 		const struct message_field *f = field_by_number(m, field.number);
 
+		if (!f)
+			note_number(rd, field.number);
 		r = f ? proto_field(rd, f, &field, out) : 0;
 		if (r < 0)
 			return r;
@@ -329,7 +360,12 @@ static int read_json(struct reader *rd, const struct message *m, void *out)
 	while (r == 0 && (r = json_read_key(&rd->json)) > 0) {
 		const struct message_field *f = field_by_name(m, (const char *)rd->json.text.data);
 
-		r = f ? json_value(rd, f, out) : json_read_skip(&rd->json);
+		if (f) {
+			r = json_value(rd, f, out);
+			continue;
+		}
+		note_ignored(rd, (const char *)rd->json.text.data);
+		r = json_read_skip(&rd->json);
 	}
 	rd->nesting--;
 	return r;

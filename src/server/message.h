@@ -6,9 +6,9 @@
  * struct each field goes.
  *
  * proto3 semantics: absent fields keep their zero, null in JSON is the same as absent, the last
- * occurrence of a scalar counts, repeated fields append, unknown fields are skipped. Names in JSON
- * are matched loosely, because clients send labelNames, label_names and profile_typeID for the same
- * field.
+ * occurrence of a scalar counts, repeated fields append. Unknown fields are skipped and listed, so
+ * that clients can be told. Names in JSON are matched loosely, because clients send labelNames,
+ * label_names and profile_typeID for the same field.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,15 +60,20 @@ struct message {
 	size_t n, size;
 };
 
+enum { MESSAGE_MAX_ELEMENTS = 1 << 20, MESSAGE_IGNORED_MAX = 128 };
+
 /*
  * Owns the strings and lists of decoded messages. Zero-initialize it. It must outlive the decoded
  * struct and is freed as a whole.
  */
 struct message_memory {
 	VEC(void *);
+	/*
+	 * Fields that no table has: names or, of protobuf, numbers, with commas in between. Names
+	 * have other characters than letters, digits and _ replaced; "..." stands for further ones.
+	 */
+	char ignored[MESSAGE_IGNORED_MAX];
 };
-
-enum { MESSAGE_MAX_ELEMENTS = 1 << 20 };
 
 void message_memory_fini(struct message_memory *m);
 

@@ -111,6 +111,7 @@ static int run(struct page_api_call *call, const struct page_method *m)
 		return r;
 	call->json = json_to(&rpc->rs->body);
 	r = m->run(call);
+	query_report_ignored(&call->memory, rpc);
 	for (size_t i = 0; r == 0 && i < m->n_queries; i++)
 		query_explain_empty(&call->query[i], rpc);
 	return r < 0 ? r : buf_error(&rpc->rs->body);

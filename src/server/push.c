@@ -19,6 +19,7 @@
 #include "server/connect.h"
 #include "server/ingest.h"
 #include "server/message.h"
+#include "server/query_request.h"
 #include "server/rpc.h"
 #include "server/server_options.h"
 
@@ -149,6 +150,7 @@ static int push(struct rpc *rpc)
 		return err_set(rpc->err, -EINVAL,
 			       "%zu of %zu profiles refused, the others stored; %s", in.n_refused,
 			       in.n_refused + in.profiles.len, in.why.msg);
+	query_report_ignored(&memory, rpc);
 	resp = response_to(&rpc->rs->body, rpc->json);
 	response_end(&resp, response_begin(&resp, 0, NULL));
 	return 0;

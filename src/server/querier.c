@@ -29,6 +29,12 @@ static const char *const heatmap_names[] = { "HEATMAP_QUERY_TYPE_UNSPECIFIED",
 #define FIELD     REQUEST_FIELD
 #define FIELDS(a) MESSAGE_OF(a, struct request)
 
+static const char *const exemplar_names[] = { "EXEMPLAR_TYPE_UNSPECIFIED", "EXEMPLAR_TYPE_NONE",
+					      "EXEMPLAR_TYPE_INDIVIDUAL", "EXEMPLAR_TYPE_SPAN",
+					      NULL };
+static const char *const async_names[] = { "ASYNC_QUERY_TYPE_DISABLED", "ASYNC_QUERY_TYPE_FORCE",
+					   NULL };
+
 /* callSite is a list of messages of one string. */
 struct location {
 	const char *name;
@@ -38,20 +44,32 @@ static const struct message_field site_fields[] = {
 };
 static const struct message site_message = { site_fields, 1, sizeof(struct location) };
 
-static const struct message_field stack_selector_fields[] = {
-	{ 1, "callSite", MESSAGE_LIST, 0, &site_message, NULL },
+static const struct message_field go_pgo_fields[] = {
+	FIELD(1, "keepLocations", MESSAGE_INT, pgo_keep),
+	FIELD(2, "aggregateCallees", MESSAGE_BOOL, pgo_aggregate),
 };
-static const struct message stack_selector_message = { stack_selector_fields, 1,
-						       sizeof(struct message_list) };
+static const struct message go_pgo_message = FIELDS(go_pgo_fields);
 
 /*
  * A list of messages of one string and a list of strings have the same layout in memory, so
  * callSite is decoded as the strings themselves.
  */
+static const struct message_field stack_selector_fields[] = {
+	{ 1, "callSite", MESSAGE_LIST, offsetof(struct request, call_site), &site_message, NULL },
+	{ 2, "goPgo", MESSAGE_INNER, 0, &go_pgo_message, NULL },
+};
+static const struct message stack_selector_message = FIELDS(stack_selector_fields);
+
+static const struct message_field async_fields[] = {
+	FIELD(1, "requestId", MESSAGE_STRING, async_id),
+	{ 2, "type", MESSAGE_INT, offsetof(struct request, async), NULL, async_names },
+};
+static const struct message async_message = FIELDS(async_fields);
+
+/* Fields of nested messages are members of the same struct request. */
 #define STACK_SELECTOR(number)                                                                     \
 	{                                                                                          \
-		number, "stackTraceSelector", MESSAGE_INNER, offsetof(struct request, call_site),  \
-			&stack_selector_message, NULL                                              \
+		number, "stackTraceSelector", MESSAGE_INNER, 0, &stack_selector_message, NULL      \
 	}
 
 #define RANGE_FIELDS(first)                                                                        \
@@ -59,6 +77,11 @@ static const struct message stack_selector_message = { stack_selector_fields, 1,
 #define QUERY_FIELDS                                                                               \
 	FIELD(1, "profileTypeID", MESSAGE_STRING, type),                                           \
 		FIELD(2, "labelSelector", MESSAGE_STRING, selector), RANGE_FIELDS(3)
+#define EXEMPLAR_FIELD(number)                                                                     \
+	{                                                                                          \
+		number, "exemplarType", MESSAGE_INT, offsetof(struct request, exemplars), NULL,    \
+			exemplar_names                                                             \
+	}
 #define FORMAT_FIELD(number)                                                                       \
 	{                                                                                          \
 		number, "format", MESSAGE_INT, offsetof(struct request, format), NULL,             \
@@ -91,8 +114,9 @@ static const struct message_field stacks_fields[] = {
 	STACK_SELECTOR(7),
 	/* selects profiles by the id with which they were pushed */
 	FIELD(8, "profileIdSelector", MESSAGE_STRINGS, ids),
-	FIELD(9, "traceIdSelector", MESSAGE_STRINGS, traces),
-	FIELD(10, "spanSelector", MESSAGE_STRINGS, spans),
+	{ 9, "async", MESSAGE_INNER, 0, &async_message, NULL },
+	FIELD(10, "traceIdSelector", MESSAGE_STRINGS, traces),
+	FIELD(11, "spanSelector", MESSAGE_STRINGS, spans),
 };
 static const struct message_field profile_fields[] = {
 	QUERY_FIELDS,
@@ -116,6 +140,7 @@ static const struct message_field heatmap_fields[] = {
 	FIELD(5, "step", MESSAGE_DOUBLE, step),
 	FIELD(6, "groupBy", MESSAGE_STRINGS, group_by),
 	{ 7, "queryType", MESSAGE_INT, offsetof(struct request, heatmap), NULL, heatmap_names },
+	EXEMPLAR_FIELD(8),
 	FIELD(9, "limit", MESSAGE_INT, limit),
 };
 static const struct message_field points_fields[] = {
@@ -126,6 +151,7 @@ static const struct message_field points_fields[] = {
 	  aggregation_names },
 	STACK_SELECTOR(8),
 	FIELD(9, "limit", MESSAGE_INT, limit),
+	EXEMPLAR_FIELD(10),
 };
 
 static const struct message types_message = FIELDS(types_fields);
@@ -179,6 +205,7 @@ static int run(struct querier_call *q, const struct querier_method *m)
 	whole = response_begin(&q->response, 0, NULL);
 	r = m->run(q);
 	response_end(&q->response, whole);
+	query_report_ignored(&q->memory, rpc);
 	for (size_t i = 0; r == 0 && i < n; i++)
 		query_explain_empty(&q->query[i], rpc);
 	return r;
@@ -213,7 +240,8 @@ static const struct api_method methods[] = {
 	METHOD("SelectMergeStacktraces", API_QUERY, &stacks_message, query_check_profiles,
 	       querier_stacktraces, "Merge profiles into a flame graph, a tree or a pprof"),
 	METHOD("SelectMergeSpanProfile", API_QUERY, &span_message, query_check_profiles,
-	       querier_stacktraces, "Merge profiles into a flame graph; spans are not supported"),
+	       querier_span_stacktraces,
+	       "Merge profiles into a flame graph; spans are not supported"),
 	METHOD("SelectMergeProfile", API_QUERY, &profile_message, query_check_profiles,
 	       querier_profile, "Merge profiles into a pprof"),
 	METHOD("SelectSeries", API_QUERY, &points_message, query_check_profiles, querier_points,

@@ -43,6 +43,7 @@ int querier_series(struct querier_call *q);
 int querier_analyze(struct querier_call *q);
 int querier_stats(struct querier_call *q);
 int querier_stacktraces(struct querier_call *q);
+int querier_span_stacktraces(struct querier_call *q);
 int querier_profile(struct querier_call *q);
 int querier_diff(struct querier_call *q);
 int querier_points(struct querier_call *q);

@@ -151,6 +151,8 @@ int querier_heatmap(struct querier_call *q)
 	if (rq->heatmap == HEATMAP_SPAN)
 		return err_set(q->rpc->err, -ENOSYS,
 			       "\"queryType\" SPAN is not supported: spans are not stored");
+	if (rq->heatmap < 0 || rq->heatmap > HEATMAP_SPAN)
+		return query_invalid(q->rpc, "\"queryType\" must be INDIVIDUAL");
 	r = value_heat_map_build(&h, q->rpc->store, &q->query[0].sel, &opt, q->rpc->err);
 	if (r == 0)
 		put_heatmap(q, &h);

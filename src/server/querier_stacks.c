@@ -122,6 +122,11 @@ static int respond_wrapped_profile(struct querier_call *q)
 	return r;
 }
 
+static int unsupported_format(struct querier_call *q, const char *supported)
+{
+	return err_set(q->rpc->err, -ENOSYS, "unsupported \"format\"; expected %s", supported);
+}
+
 /* maxNodes does not apply to a pprof. */
 int querier_stacktraces(struct querier_call *q)
 {
@@ -133,8 +138,7 @@ int querier_stacktraces(struct querier_call *q)
 		return respond_wrapped_profile(q);
 	if (r == 0 && (q->rq[0].format < 0 || q->rq[0].format == FORMAT_DOT ||
 		       q->rq[0].format > FORMAT_PPROF))
-		r = err_set(q->rpc->err, -ENOSYS,
-			    "unsupported \"format\"; expected flamegraph, tree or pprof");
+		r = unsupported_format(q, "flamegraph, tree or pprof");
 	if (r == 0)
 		r = query_stacks(&q->query[0], true, q->rpc, &s);
 	if (r < 0)
@@ -143,9 +147,21 @@ int querier_stacktraces(struct querier_call *q)
 					      : respond_flame_graph(q, s, max);
 }
 
+/* The response of this method has no field for a pprof. */
+int querier_span_stacktraces(struct querier_call *q)
+{
+	if (q->rq[0].format == FORMAT_PPROF)
+		return unsupported_format(q, "flamegraph or tree");
+	return querier_stacktraces(q);
+}
+
+/* A limit is validated but changes nothing: the profile is complete. */
 int querier_profile(struct querier_call *q)
 {
-	return respond_profile(q);
+	uint32_t max = 0;
+	int r = max_nodes(q, &max);
+
+	return r < 0 ? r : respond_profile(q);
 }
 
 /* The steps from two queries to one flame graph; each borrows from those before it. */
@@ -165,13 +181,23 @@ static void comparison_fini(struct comparison *c)
 		merged_stacks_free(c->side[i]);
 }
 
-/* Both sides must have the same profile type, since their values are compared. */
+/*
+ * Both sides must have the same profile type, since their values are compared. The greater limit of
+ * nodes is used, as in Pyroscope.
+ */
 int querier_diff(struct querier_call *q)
 {
 	_cleanup_(comparison_fini) struct comparison c = { 0 };
-	uint32_t max = 0;
+	uint32_t max = 0, right = 0;
 	int r = max_nodes(q, &max);
 
+	if (r == 0)
+		r = query_max_nodes(&q->rq[1], FLAME_GRAPH_DEFAULT_NODES, q->rpc, &right);
+	if (q->rq[0].max_nodes < q->rq[1].max_nodes)
+		max = right;
+	for (int i = 0; r == 0 && i < QUERIER_SIDES; i++)
+		if (q->rq[i].format < 0 || q->rq[i].format > FORMAT_FLAMEGRAPH)
+			r = unsupported_format(q, "flamegraph");
 	if (r == 0 && strcmp(q->rq[0].type, q->rq[1].type) != 0)
 		r = query_invalid(q->rpc, "\"left\" and \"right\" must have the same profile type");
 	for (int i = 0; r == 0 && i < QUERIER_SIDES; i++)

@@ -22,6 +22,9 @@
 #include "query/grouped_merge.h"
 #include "server/server_options.h"
 
+/* A value of Pyroscope's ExemplarType. */
+enum { EXEMPLARS_NONE = 1 };
+
 #define NORMAL_QUERY_NS (30 * (int64_t)CLOCK_SECOND_NS)
 
 void query_fini(struct query *q)
@@ -122,16 +125,46 @@ static int parse_selector(struct query *q, const char *text, struct rpc *rpc)
 
 /*
  * The store does not know which samples belong to a span: without them the answer would be wrong.
+ * An answer without what a client asks for in addition would be taken for one without data.
  */
-static int refuse_spans(const struct request *rq, struct rpc *rpc)
+static int refuse_unsupported(const struct request *rq, struct rpc *rpc)
 {
-	if (rq->spans.len)
-		return err_set(rpc->err, -ENOSYS,
-			       "\"spanSelector\" is not supported: spans are not stored");
-	if (rq->traces.len)
-		return err_set(rpc->err, -ENOSYS,
-			       "\"traceIdSelector\" is not supported: traces are not stored");
+	const struct {
+		bool used;
+		const char *why;
+	} all[] = {
+		{ rq->spans.len, "\"spanSelector\" is not supported: spans are not stored" },
+		{ rq->traces.len, "\"traceIdSelector\" is not supported: traces are not stored" },
+		{ rq->exemplars > EXEMPLARS_NONE,
+		  "\"exemplarType\" must be NONE: exemplars are not "
+		  "supported" },
+		{ rq->async || (rq->async_id && rq->async_id[0]), "\"async\" is not supported" },
+		{ rq->pgo_keep || rq->pgo_aggregate, "\"goPgo\" is not supported" },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].used)
+			return err_set(rpc->err, -ENOSYS, "%s", all[i].why);
 	return 0;
+}
+
+static int check_lists(const struct request *rq, struct rpc *rpc)
+{
+	const struct {
+		const char *name;
+		size_t n, max;
+	} all[] = {
+		{ "groupBy", rq->group_by.len, QUERY_MAX_LABELS },
+		{ "labelNames", rq->label_names.len, QUERY_MAX_LABELS },
+		{ "callSite", rq->call_site.len, QUERY_MAX_CALL_SITE },
+		{ "profileIdSelector", rq->ids.len, QUERY_MAX_IDS },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].n > all[i].max)
+			return err_set(rpc->err, -EINVAL, "\"%s\" has %zu elements, more than %zu",
+				       all[i].name, all[i].n, all[i].max);
+	return rq->limit < 0 ? query_invalid(rpc, "\"limit\" is negative") : 0;
 }
 
 int query_check_labels(struct query *q, const struct request *rq, struct rpc *rpc)
@@ -140,7 +173,9 @@ int query_check_labels(struct query *q, const struct request *rq, struct rpc *rp
 
 	q->rq = rq;
 	q->sel.tenant = rpc->tenant;
-	r = parse_range(q, rpc);
+	r = check_lists(rq, rpc);
+	if (r == 0)
+		r = parse_range(q, rpc);
 	if (r == 0 && rq->matchers.len > SELECTOR_MAX_MATCHERS)
 		r = query_invalid(rpc, "more than 64 matchers");
 	for (size_t i = 0; r == 0 && i < rq->matchers.len; i++)
@@ -154,7 +189,9 @@ int query_check_optional_type(struct query *q, const struct request *rq, struct 
 
 	q->rq = rq;
 	q->sel.tenant = rpc->tenant;
-	r = refuse_spans(rq, rpc);
+	r = refuse_unsupported(rq, rpc);
+	if (r == 0)
+		r = check_lists(rq, rpc);
 	if (r == 0)
 		r = parse_range(q, rpc);
 	if (r == 0 && rq->type)
@@ -216,6 +253,15 @@ void query_explain_empty(struct query *q, struct rpc *rpc)
 		http_response_add(rpc->rs, "X-Cameo-Empty", "unknown-profile-type");
 	else
 		http_response_add(rpc->rs, "X-Cameo-Empty", "no-matching-profile");
+}
+
+void query_report_ignored(const struct message_memory *memory, struct rpc *rpc)
+{
+	_Static_assert(sizeof(memory->ignored) <= sizeof(rpc->rs->header_text), "it must fit");
+	if (!memory->ignored[0])
+		return;
+	memcpy(rpc->rs->header_text, memory->ignored, sizeof(memory->ignored));
+	http_response_add(rpc->rs, "X-Cameo-Ignored", rpc->rs->header_text);
 }
 
 /* Grouping by a label needs one merge per value (query/grouped_merge.h). */

@@ -25,12 +25,19 @@ struct request {
 	struct message_strings matchers, label_names, group_by;
 	struct message_strings call_site;     /* names of frames, root first */
 	struct message_strings ids;           /* of profiles */
-	struct message_strings spans, traces; /* not supported */
-	int64_t start, end;                   /* milliseconds since 1970, both included */
+	struct message_strings spans, traces; /* not supported; nor are the next two lines */
+	const char *async_id;
+	int64_t async, pgo_keep;
+	int64_t start, end; /* milliseconds since 1970, both included */
 	int64_t max_nodes, limit;
 	int64_t format, aggregation, heatmap; /* values of Pyroscope's enums */
+	int64_t exemplars;                    /* the same; only NONE is supported */
 	double step;                          /* seconds */
+	bool pgo_aggregate;                   /* not supported */
 };
+
+/* Lists of a request are compared with each series, profile or stack, so they are bounded. */
+enum { QUERY_MAX_LABELS = 64, QUERY_MAX_CALL_SITE = 4096, QUERY_MAX_IDS = 1024 };
 
 /*
  * The validated query of a request. Free it with query_fini(). Strings of sel point into rq or into
@@ -74,6 +81,12 @@ void query_explain_empty(struct query *q, struct rpc *rpc);
 
 /* Restricts merged stacks to the request's call site, if it has one. Returns 0 or -ENOMEM. */
 int query_filter_call_site(const struct query *q, struct merged_stacks *s);
+
+/*
+ * Adds the header X-Cameo-Ignored with the fields of the request that no table has, if there are
+ * any: the response is the one to a request without them.
+ */
+void query_report_ignored(const struct message_memory *memory, struct rpc *rpc);
 
 int query_invalid(struct rpc *rpc, const char *what); /* records a message, returns -EINVAL */
 

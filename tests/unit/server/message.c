@@ -67,6 +67,23 @@ static void protobuf_and_json_decode_alike(void **state)
 	assert_int_equal(message_read(&outer, true, json, strlen(json), &memory, &b, NULL), 0);
 	assert_whole(&a);
 	assert_whole(&b);
+	assert_string_equal(memory.ignored, "9,other");
+}
+
+static void ignored_fields_are_listed_in_bounds(void **state)
+{
+	_cleanup_(buf_fini) struct buf json = { 0 };
+	_cleanup_(message_memory_fini) struct message_memory memory = { 0 };
+	struct outer o = { 0 };
+
+	buf_put_str(&json, "{\"\":1,\"a\\r\\nb: c\":2,\"a\\r\\nb: c\":3");
+	for (int i = 0; i < 100; i++)
+		buf_printf(&json, ",\"field%d\":{}", i);
+	buf_put_str(&json, "}");
+	assert_int_equal(message_read(&outer, true, json.data, json.len, &memory, &o, NULL), 0);
+	assert_memory_equal(memory.ignored, "_,a__b__c,field0,field1,", 24);
+	assert_in_range(strlen(memory.ignored), 100, MESSAGE_IGNORED_MAX - 1);
+	assert_string_equal(strrchr(memory.ignored, ','), ",...");
 }
 
 static void an_invalid_message_is_refused_with_a_reason(void **state)
@@ -101,5 +118,6 @@ static void a_field_of_another_wire_type_is_refused(void **state)
 }
 
 TEST_GROUP(test_message, TEST(protobuf_and_json_decode_alike),
+	   TEST(ignored_fields_are_listed_in_bounds),
 	   TEST(an_invalid_message_is_refused_with_a_reason),
 	   TEST(a_field_of_another_wire_type_is_refused))
