@@ -23,6 +23,9 @@
 #include "tables/change.h"
 #include "tables/top.h"
 
+/* Each function's name is searched, so the time is the product of both. */
+enum { MAX_SEARCH = 1024 };
+
 /* Writes the members that identify a function. */
 static void put_function(struct page_api_call *call, const struct entry *e)
 {
@@ -83,6 +86,8 @@ int page_api_functions(struct page_api_call *call)
 	size_t limit = 0, n = 0;
 	int r = page_api_limit(call, 1000, &limit);
 
+	if (r == 0 && call->rq.search && strlen(call->rq.search) > MAX_SEARCH)
+		r = query_invalid(call->rpc, "\"search\" is longer than 1024 bytes");
 	if (r == 0 && call->rq.sort && strcmp(call->rq.sort, "self") != 0 &&
 	    strcmp(call->rq.sort, "total") != 0)
 		r = query_invalid(call->rpc, "\"sort\" must be \"self\" or \"total\"");
