@@ -5,12 +5,15 @@ import base64
 import concurrent.futures
 import gzip
 import http.client
+import itertools
 import json
 import os
+import re
 import resource
 import socket
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 import zlib
@@ -72,6 +75,10 @@ def check_sizes(server):
     for body in ({"maxNodes": 1 << 21}, {"maxNodes": -5}):
         check("maxNodes %s is 400" % body, server.query(
             "SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}", **body)[0] == 400)
+    query = {**RANGE, "profileTypeID": CPU, "labelSelector": "{}"}
+    for n, want in ((1024, 200), (1025, 400)):
+        status, got = server.rpc(PAGE + "Functions", {**query, "search": "a" * n})
+        check("a search of %d bytes is %d" % (n, want), status == want, got)
     status = server.query("SelectSeries", profileTypeID=CPU, labelSelector="{}", step=0.001,
                           end=RANGE["end"] + DAY_MS)[0]
     check("too many steps are 400", status == 400, status)
@@ -423,6 +430,87 @@ def check_symbols(cameo, directory):
     silent.close()
 
 
+class Saturation:
+    """Keeps the workers of the pools for queries and for names busy, with requests in their queues; 50 bodies do not end."""
+
+    def __init__(self, server):
+        self.server, self.stopping, self.n = server, False, 0
+        self.threads = [threading.Thread(target=self.repeat, args=(fn,), daemon=True)
+                        for fn in [self.query] * 40 + [self.unnamed] * 12 + [self.known] * 12]
+        self.slow = [connect(server) for _ in range(50)]
+        for s in self.slow:
+            s.sendall(b"POST /push.v1.PusherService/Push HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10000\r\n\r\n{")
+        for t in self.threads:
+            t.start()
+
+    def repeat(self, fn):
+        while not self.stopping:
+            try:
+                fn()
+            except OSError:
+                pass
+
+    def query(self):
+        s = begin_query(self.server)
+        answer(s)
+        s.close()
+
+    def unnamed(self):
+        raw = base64.b64encode(addresses(os.urandom(20).hex())).decode()
+        self.server.rpc("/push.v1.PusherService/Push", {"series": [{
+            "labels": [{"name": "__name__", "value": "process_cpu"}, {"name": "service_name", "value": "raw"}],
+            "samples": [{"rawProfile": raw, "ID": "u"}]}]})
+
+    def known(self):
+        self.n += 1
+        push(self.server, {"service_name": "s0"}, BASE_S, ["main;f1;g1 %d" % self.n], "k%d" % self.n)
+
+    def holds(self):
+        """Has each of these workers a request, and do others wait?"""
+        metrics = self.server.ask("/metrics")[2].decode()
+        state = {tuple(re.findall(r'"(\w+)"', x)): int(x.split()[-1]) for x in metrics.split("\n")
+                 if x.startswith("cameo_requests{")}
+        return state["query", "running"] == 4 and state["query", "waiting"] > 0 and \
+            state["symbolize", "running"] == 2 and state["symbolize", "waiting"] > 0
+
+    def stop(self):
+        self.stopping = True
+        for s in self.slow:
+            s.close()
+        for t in self.threads:
+            t.join()
+
+
+def check_saturated(cameo, directory):
+    """Small requests overtake: when they are answered, the queries that were sent before still wait."""
+    silent = socket.create_server(("127.0.0.1", 0), backlog=1000)
+    server = Server(cameo, os.path.join(directory, "saturated"), "--debuginfod", "http://127.0.0.1:%d" % silent.getsockname()[1])
+    stacks = ["main;f%d;g%d %d" % (i % 97, i, i + 1) for i in range(4000)]
+    for i in range(60):
+        push(server, {"service_name": "s%d" % (i % 7)}, BASE_S + i % 30, stacks, "q-%d" % i)
+    load = Saturation(server)
+    small = {
+        "/ready": lambda i: server.ask("/ready")[0] == 200,
+        "a look-up of labels": lambda i: server.query("LabelValues", name="service_name")[0] == 200,
+        "a push": lambda i: push(server, {"service_name": "small"}, BASE_S, ["a 1"], "small-%d" % i)[0] == 200,
+    }
+    for name, ask in small.items():
+        overtaken, failed = 0, 0
+
+        def round_of(i=itertools.count()):
+            nonlocal overtaken, failed
+            busy = load.holds()
+            failed += not ask(next(i))
+            overtaken += busy and load.holds()
+            return overtaken >= 10
+
+        check("%s is answered while all workers for queries and names are busy" % name, wait_for(round_of) and not failed,
+              (overtaken, failed))
+    load.stop()
+    server.stop()
+    silent.close()
+
+
 def addresses(build_id):
     """A profile of one location without a name in a file with this build id."""
     strings = ["", "cpu", "nanoseconds", "/nonexistent", build_id]
@@ -474,6 +562,7 @@ def main():
         check_names(sys.argv[1], directory)
         check_evicted(sys.argv[1], directory)
         check_symbols(sys.argv[1], directory)
+        check_saturated(sys.argv[1], directory)
     return finish()
 
 
