@@ -15,6 +15,7 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -32,6 +33,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "server/server.h"
 #include "server/server_options.h"
@@ -194,17 +196,19 @@ static void send_all(int fd, const void *data, size_t len)
 	}
 }
 
-/* Reads up to the end. The first bytes go to @first, which may be NULL. */
-static void read_to_end(int fd, char *first, size_t size)
+/* Reads up to the end. The first bytes go to @first, which may be NULL. Returns 0 or -errno. */
+static int read_to_end(int fd, char *first, size_t size)
 {
 	static char buf[1 << 16];
 	size_t got = 0;
+	int r = 0;
 
 	for (;;) {
 		ssize_t n = recv(fd, buf, sizeof(buf), 0);
 
 		if (n < 0 && errno == EAGAIN)
 			give_up("the server neither answers nor closes the connection");
+		r = n < 0 ? -errno : 0;
 		if (n <= 0)
 			break;
 		for (ssize_t i = 0; i < n && got + 1 < size; i++)
@@ -212,26 +216,29 @@ static void read_to_end(int fd, char *first, size_t size)
 	}
 	if (size)
 		first[got] = '\0';
+	return r;
 }
 
 /* For HTTP/1 requests that are complete: the server must answer and then close the connection. */
-static void ask(const void *data, size_t len, char *first, size_t size)
+static int ask(const void *data, size_t len, char *first, size_t size)
 {
 	_cleanup_(closep) int fd = connect_to(plain);
 
 	send_all(fd, data, len);
-	read_to_end(fd, first, size);
+	return read_to_end(fd, first, size);
 }
 
 static void check_health(void)
 {
 	static const char request[] = "GET /ready HTTP/1.1\r\nHost: localhost\r\n"
 				      "Connection: close\r\n\r\n";
+	const int64_t begun_ms = clock_monotonic_ms();
 	char first[16];
+	int r = ask(request, sizeof(request) - 1, first, sizeof(first));
 
-	ask(request, sizeof(request) - 1, first, sizeof(first));
 	if (strncmp(first, "HTTP/1.1 200", 12) != 0)
-		give_up("/ready is answered with \"%s\"", first);
+		give_up("/ready is answered with \"%s\" after %" PRId64 " ms: %s", first,
+			clock_monotonic_ms() - begun_ms, r < 0 ? strerror(-r) : "end");
 }
 
 /*
