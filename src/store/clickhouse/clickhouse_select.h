@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the queries of a ClickHouse store share: the selection of series, statements, and their
+ * The part that all queries of a ClickHouse store share: selecting series, statements and their
  * conditions. One thread; embed it, and free it with clickhouse_select_fini().
  *
  * A query selects the series first and then runs a statement for each batch of them. Functions that

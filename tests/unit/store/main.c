@@ -2,6 +2,7 @@
 int test_block(void);
 int test_clickhouse_http(void);
 int test_clickhouse_query(void);
+int test_clickhouse_select(void);
 int test_clickhouse_stacks(void);
 int test_clickhouse_store(void);
 int test_clickhouse_writer(void);
@@ -34,12 +35,12 @@ int test_writer(void);
 int main(void)
 {
 	return test_block() + test_clickhouse_http() + test_clickhouse_query() +
-	       test_clickhouse_stacks() + test_clickhouse_store() + test_clickhouse_writer() +
-	       test_conformance() + test_day() + test_day_cache() + test_day_check() +
-	       test_day_files() + test_day_rewrite() + test_db() + test_durable() + test_intern() +
-	       test_log_sums() + test_manifest() + test_manifests() + test_matcher() +
-	       test_page_sums() + test_rollup() + test_sample_times() + test_series() +
-	       test_sqlite_copy() + test_sqlite_files() + test_sqlite_owner() +
-	       test_sqlite_store() + test_sqlite_usage() + test_timed_samples() + test_window() +
-	       test_writer();
+	       test_clickhouse_select() + test_clickhouse_stacks() + test_clickhouse_store() +
+	       test_clickhouse_writer() + test_conformance() + test_day() + test_day_cache() +
+	       test_day_check() + test_day_files() + test_day_rewrite() + test_db() +
+	       test_durable() + test_intern() + test_log_sums() + test_manifest() +
+	       test_manifests() + test_matcher() + test_page_sums() + test_rollup() +
+	       test_sample_times() + test_series() + test_sqlite_copy() + test_sqlite_files() +
+	       test_sqlite_owner() + test_sqlite_store() + test_sqlite_usage() +
+	       test_timed_samples() + test_window() + test_writer();
 }
