@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
 
@@ -328,14 +329,13 @@ static int reserve(struct sqlite3 *db, struct err *err)
  * Opens the file with one of the file systems. A reader never moves the log into the file,
  * neither when it opens nor when it closes it.
  */
-static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, bool exclusive,
+static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, const char *vfs,
 		     struct err *err)
 {
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
 	int flags =
 		SQLITE_OPEN_NOMUTEX | (mode == DB_WRITE ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
 							: SQLITE_OPEN_READONLY);
-	const char *vfs = page_sums_vfs(exclusive);
 	int rc = vfs ? sqlite3_open_v2(path, &db, flags, vfs) : SQLITE_NOMEM;
 	int r;
 
@@ -358,18 +358,23 @@ static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, 
 }
 
 /*
- * The log's index is a file too, which cannot be created on a full or read-only file system. With
- * the file system unix-excl SQLite holds the index in memory of the process instead.
+ * The log and its index are files too, which cannot be created on a full or read-only file system.
+ * With the file system unix-excl SQLite holds the index in memory of the process instead. A missing
+ * log is reported like a missing file; without one the file is complete and can be read as it is.
  */
 static int open_to_read(struct sqlite3 **out, const char *path, struct err *err)
 {
 	struct err first = { 0 };
-	int r = open_with(out, path, DB_READ, false, &first);
+	int r = open_with(out, path, DB_READ, page_sums_vfs(false), &first);
+	bool no_log = r == -ENOENT && access(path, F_OK) == 0;
 
-	if (r != 0 && r != -ENOENT && r != -ENODATA && r != -EBADMSG && r != -ENOMEM &&
-	    open_with(out, path, DB_READ, true, NULL) == 0)
+	if (r == 0 || r == -ENODATA || r == -EBADMSG || r == -ENOMEM || (r == -ENOENT && !no_log))
+		return r < 0 ? err_set(err, r, "%s", first.msg) : 0;
+	if (open_with(out, path, DB_READ, page_sums_vfs(true), NULL) == 0)
 		return 0;
-	return r < 0 ? err_set(err, r, "%s", first.msg) : 0;
+	if (!has_log(path) && open_with(out, path, DB_READ, page_sums_vfs_fixed(), NULL) == 0)
+		return 0;
+	return err_set(err, no_log ? -EIO : r, "%s", first.msg);
 }
 
 /*
@@ -390,7 +395,7 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 
 	if (mode == DB_READ)
 		return open_to_read(out, path, err);
-	r = open_with(&db, path, DB_WRITE, false, err);
+	r = open_with(&db, path, DB_WRITE, page_sums_vfs(false), err);
 	if (r == 0)
 		r = db_exec(db, "PRAGMA wal_checkpoint(PASSIVE)", err);
 	if (r == 0)

@@ -20,12 +20,13 @@
 enum {
 	HEADER_LEN = 100,
 	RESERVED_AT = 20,
-	IS_ENABLED = 0x43614d65, /* file control: sets the bool that is passed */
+	IS_ENABLED = 0x43614d65, /* file controls: set the bool that is passed */
+	IS_FIXED = 0x43614d66,
 };
 
 struct page_file {
 	sqlite3_file base;
-	bool is_log, sums;
+	bool is_log, sums, is_fixed;
 	/*
 	 * Where this connection wrote first to a log since the last flush. Behind it are frames
 	 * of its open transaction, whose checksums SQLite may complete only when it commits.
@@ -163,6 +164,10 @@ static int file_control(sqlite3_file *base, int op, void *arg)
 		*(bool *)arg = ((struct page_file *)base)->sums;
 		return SQLITE_OK;
 	}
+	if (op == IS_FIXED) {
+		*(bool *)arg = ((struct page_file *)base)->is_fixed;
+		return SQLITE_OK;
+	}
 	return inner(base)->pMethods->xFileControl(inner(base), op, arg);
 }
 
@@ -203,7 +208,9 @@ static int file_sector_size(sqlite3_file *f)
 
 static int file_characteristics(sqlite3_file *f)
 {
-	return inner(f)->pMethods->xDeviceCharacteristics(inner(f));
+	int flags = inner(f)->pMethods->xDeviceCharacteristics(inner(f));
+
+	return ((struct page_file *)f)->is_fixed ? flags | SQLITE_IOCAP_IMMUTABLE : flags;
 }
 
 static int file_shm_map(sqlite3_file *f, int page, int len, int extend, void volatile **out)
@@ -252,6 +259,7 @@ static const sqlite3_io_methods methods = {
 struct page_vfs {
 	sqlite3_vfs base;
 	sqlite3_vfs *inner;
+	bool is_fixed;
 };
 
 /* An empty file will have checksums; another has a header with the number of reserved bytes. */
@@ -279,7 +287,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 
 	if (!(flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)))
 		return orig->xOpen(orig, name, base, flags, out_flags);
-	*p = (struct page_file){ .is_log = flags & SQLITE_OPEN_WAL, .unfinished = INT64_MAX };
+	*p = (struct page_file){ .is_log = flags & SQLITE_OPEN_WAL,
+				 .is_fixed = ((struct page_vfs *)vfs)->is_fixed,
+				 .unfinished = INT64_MAX };
 	memset(inner(base), 0, (size_t)orig->szOsFile);
 	rc = orig->xOpen(orig, name, inner(base), flags, out_flags);
 	if (rc == SQLITE_OK && !p->is_log)
@@ -292,6 +302,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 
 static struct page_vfs shared = { .base = { .zName = "cameo" } };
 static struct page_vfs exclusive_use = { .base = { .zName = "cameo-excl" } };
+static struct page_vfs fixed = { .base = { .zName = "cameo-fixed" }, .is_fixed = true };
 static bool registered;
 
 static bool add(struct page_vfs *v, const char *of)
@@ -310,17 +321,33 @@ static bool add(struct page_vfs *v, const char *of)
 
 static void add_all(void)
 {
-	registered = add(&shared, "unix") && add(&exclusive_use, "unix-excl");
+	registered =
+		add(&shared, "unix") && add(&exclusive_use, "unix-excl") && add(&fixed, "unix");
 }
 
-const char *page_sums_vfs(bool exclusive)
+static const char *name_of(const struct page_vfs *v)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, add_all);
-	if (!registered)
-		return NULL;
-	return exclusive ? exclusive_use.base.zName : shared.base.zName;
+	return registered ? v->base.zName : NULL;
+}
+
+const char *page_sums_vfs(bool exclusive)
+{
+	return name_of(exclusive ? &exclusive_use : &shared);
+}
+
+const char *page_sums_vfs_fixed(void)
+{
+	return name_of(&fixed);
+}
+
+bool page_sums_is_fixed(struct sqlite3 *db)
+{
+	bool is_fixed = false;
+
+	return sqlite3_file_control(db, "main", IS_FIXED, &is_fixed) == SQLITE_OK && is_fixed;
 }
 
 bool page_sums_enabled(struct sqlite3 *db)

@@ -30,6 +30,14 @@ enum {
 const char *page_sums_vfs(bool exclusive);
 
 /*
+ * The same for a file without a log that is read as it is: without locks, and without creating a
+ * log or its index, which a disk without room for new files does not allow. Such a connection
+ * does not notice later changes of the file, so it must be used for one query only.
+ */
+const char *page_sums_vfs_fixed(void);
+bool page_sums_is_fixed(struct sqlite3 *db);
+
+/*
  * Does the main file of a connection have checksums? An empty file gets them: db_open() reserves
  * the bytes before SQLite writes the first page.
  */

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/page_sums.h"
 
 enum { MAX_IDLE = 4 };
 
@@ -113,7 +114,8 @@ void reader_pool_release(struct reader_pool *rs, struct reader *rd)
 	db_exec(rd->db, "END", NULL);
 	rd->bytes = db_cache_bytes(rd->db);
 	pthread_mutex_lock(&rs->lock);
-	if (rs->idle.len < MAX_IDLE && vec_push(&rs->idle, rd) == 0) {
+	if (rs->idle.len < MAX_IDLE && !page_sums_is_fixed(rd->db) &&
+	    vec_push(&rs->idle, rd) == 0) {
 		rs->bytes += rd->bytes;
 		rd = NULL;
 	}

@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "fixture.h"
+#include "store/sqlite/page_sums.h"
 #include "tests/test.h"
 
 /* A path in a directory of its own. */
@@ -49,6 +50,32 @@ static void a_new_file_can_be_read_once_it_exists(void **state)
 	assert_int_equal(db_number(reader, "SELECT id FROM ids WHERE id = 8", &n, NULL), 0);
 	assert_int_equal(n, 7);
 	db_close(reader);
+	db_close(db);
+}
+
+/* Neither a log nor its index can be created, as on a disk that has no room for another file. */
+static void a_file_without_a_log_is_read_as_it_is(void **state)
+{
+	_cleanup_(place_fini) struct place at;
+	struct sqlite3 *db = NULL;
+	char log[sizeof(at.path) + 8];
+	int64_t n = -1;
+
+	place_init(&at);
+	snprintf(log, sizeof(log), "%s-wal", at.path);
+	assert_int_equal(db_open(&db, at.path, DB_WRITE, NULL), 0);
+	assert_int_equal(db_exec(db, "INSERT INTO ids VALUES (7, 1)", NULL), 0);
+	db_close(db);
+	assert_int_equal(symlink("/nonexistent/log", log), 0);
+	assert_int_equal(db_open(&db, at.path, DB_READ, NULL), 0);
+	assert_true(page_sums_is_fixed(db));
+	assert_int_equal(db_number(db, "SELECT id FROM ids", &n, NULL), 0);
+	assert_int_equal(n, 7);
+	assert_true(db_exec(db, "INSERT INTO ids VALUES (8, 1)", NULL) < 0);
+	db_close(db);
+	unlink(log);
+	assert_int_equal(db_open(&db, at.path, DB_READ, NULL), 0);
+	assert_false(page_sums_is_fixed(db));
 	db_close(db);
 }
 
@@ -191,6 +218,7 @@ static void result_codes_become_errno(void **state)
 }
 
 TEST_GROUP(test_db, TEST(a_new_file_can_be_read_once_it_exists),
+	   TEST(a_file_without_a_log_is_read_as_it_is),
 	   TEST(commits_are_flushed_and_foreign_code_does_not_run),
 	   TEST(statements_report_rows_and_errors),
 	   TEST(a_file_of_another_program_is_refused_and_unchanged),
