@@ -37,7 +37,7 @@ static bool has_count(const char *line, size_t len)
  */
 static void put_lines(enum ingest_text kind, const char *text, size_t len, struct buf *out)
 {
-	const char *end = text + len;
+	const char *end = len ? text + len : text; /* without bytes it may be NULL */
 
 	while (text < end) {
 		const char *stop = memchr(text, '\n', (size_t)(end - text));
