@@ -142,7 +142,8 @@ bool admission_allow_origin(const struct admission *a, const struct http_request
 	http_response_add(rs, "Access-Control-Allow-Origin", origin);
 	http_response_add(rs, "Vary", "Origin");
 	if (!admission_is_preflight(rq)) {
-		http_response_add(rs, "Access-Control-Expose-Headers", "X-Cameo-Empty, X-Cameo-Ignored");
+		http_response_add(rs, "Access-Control-Expose-Headers",
+				  "X-Cameo-Empty, X-Cameo-Ignored");
 		return false;
 	}
 	rs->status = 204;

@@ -7,8 +7,8 @@
  *
  * proto3 semantics: absent fields keep their zero, null in JSON is the same as absent, the last
  * occurrence of a scalar counts, repeated fields append. Unknown fields are skipped and listed, so
- * that clients can be told. Names in JSON are matched loosely, because clients send labelNames,
- * label_names and profile_typeID for the same field.
+ * that responses can report them. Names in JSON are matched loosely, because clients send
+ * labelNames, label_names and profile_typeID for the same field.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -125,7 +125,7 @@ static int parse_selector(struct query *q, const char *text, struct rpc *rpc)
 
 /*
  * The store does not know which samples belong to a span: without them the answer would be wrong.
- * An answer without what a client asks for in addition would be taken for one without data.
+ * An answer that lacks a requested addition would be taken for one without data.
  */
 static int refuse_unsupported(const struct request *rq, struct rpc *rpc)
 {
