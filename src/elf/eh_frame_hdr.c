@@ -123,12 +123,14 @@ int eh_frame_functions_around(const struct elf_image *img, uint64_t vaddr,
 	if (table_open(&t, img) < 0)
 		return -ENOENT;
 	rank = table_rank(&t, vaddr);
-	if (rank && entry_function(img, &t, rank - 1, &start, &end) == 0) {
-		if (vaddr < end) {
+	if (rank) {
+		int r = entry_function(img, &t, rank - 1, &start, &end);
+
+		if (r == 0 && vaddr < end) {
 			*out = (struct eh_frame_around){ true, start, end };
 			return 0;
 		}
-		a.lo = end;
+		a.lo = r == 0 ? end : start; /* where it ends is unknown without its FDE */
 	}
 	if (rank < t.n)
 		a.hi = entry_start(&t, rank);

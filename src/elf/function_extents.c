@@ -297,7 +297,7 @@ static int get_gap(struct function_extents *fe, const struct range *code, const 
 
 	for (size_t i = fe->gaps.len; i-- > 0;) {
 		*out = &fe->gaps.data[i];
-		if ((*out)->code.start == code->start)
+		if ((*out)->code.start == code->start && (*out)->code.end == code->end)
 			return 0;
 	}
 	if (code->end - code->start > FUNCTION_EXTENTS_SWEEP_MAX - fe->n_swept)

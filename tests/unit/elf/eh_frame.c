@@ -569,6 +569,20 @@ static void finds_the_neighbors_of_code_without_a_function(void **state)
 	assert_true(a.hi == UINT64_MAX);
 }
 
+static void a_function_with_an_unreadable_fde_begins_by_the_search_table(void **state)
+{
+	struct searched f = two_functions();
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	struct eh_frame_around a;
+
+	f.hdr.entries[0][1] = INT32_MAX;
+	assert_int_equal(elf_image_from_memory(&img, &f, sizeof(f), NULL), 0);
+	assert_int_equal(eh_frame_functions_around(img, 0x1008, &a), 0);
+	assert_false(a.is_function);
+	assert_int_equal(a.lo, 0x1000);
+	assert_int_equal(a.hi, 0x1040);
+}
+
 static void a_false_search_table_finds_nothing(void **state)
 {
 	struct searched f = two_functions();
@@ -605,4 +619,5 @@ TEST_GROUP(test_eh_frame, TEST(advances_by_every_instruction),
 	   TEST(keeps_the_rows_before_a_malformed_entry), TEST(skips_functions_without_a_valid_cie),
 	   TEST(finds_a_functions_beginning_by_the_search_table),
 	   TEST(finds_the_neighbors_of_code_without_a_function),
+	   TEST(a_function_with_an_unreadable_fde_begins_by_the_search_table),
 	   TEST(a_false_search_table_finds_nothing))

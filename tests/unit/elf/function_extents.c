@@ -125,8 +125,37 @@ static void an_end_is_within_the_limit_and_the_section(void **state)
 	code_fini(&c);
 }
 
+/* A search table whose FDEs cannot be read, as in a file that strip damaged. */
+static void each_entry_of_a_damaged_search_table_is_a_start(void **state)
+{
+	enum { HDR = 0x3000, FDES = 0x700000 };
+	static const char code[] = NOP RET LONG_NOP NOP RET INT3(12) NOP RET;
+	const struct {
+		uint8_t form[4];
+		int32_t frame, count, entries[3][2];
+	} hdr = { { 1, 0x1b, 0x03, 0x3b },
+		  0,
+		  3,
+		  { { TEXT - HDR, FDES }, { TEXT + 16 - HDR, FDES }, { TEXT + 32 - HDR, FDES } } };
+	struct code c;
+
+	fixture_init(&c.f);
+	fixture_load(&c.f, fixture_add(&c.f, ".text", SHT_PROGBITS, code, sizeof(code) - 1), TEXT,
+		     PF_R | PF_X);
+	fixture_load(&c.f, fixture_add(&c.f, ".eh_frame_hdr", SHT_PROGBITS, &hdr, sizeof(hdr)), HDR,
+		     PF_R);
+	c.f.ph[c.f.n_segments] = c.f.ph[c.f.n_segments - 1];
+	c.f.ph[c.f.n_segments++].p_type = PT_GNU_EH_FRAME;
+	assert_int_equal(function_extents_new(&c.fe, fixture_open(&c.f)), 0);
+	assert_int_equal(start_of(&c, 1), 0);
+	assert_int_equal(start_of(&c, 33), 32);
+	assert_int_equal(start_of(&c, 17), 16);
+	code_fini(&c);
+}
+
 TEST_GROUP(test_function_extents, TEST(all_addresses_of_a_function_have_its_start),
 	   TEST(a_function_extends_to_where_its_branches_lead),
 	   TEST(a_tail_call_and_a_call_without_return_end_a_function),
 	   TEST(data_does_not_hide_the_next_function),
-	   TEST(an_end_is_within_the_limit_and_the_section))
+	   TEST(an_end_is_within_the_limit_and_the_section),
+	   TEST(each_entry_of_a_damaged_search_table_is_a_start))
