@@ -34,7 +34,7 @@ static const char debug_suffix[] = "-dbgsym";
 
 /* A file with functions that have no symbol. */
 struct unnamed_file {
-	const char *path; /* borrowed from the profile */
+	const char *path, *build_id; /* borrowed from the profile */
 	int64_t value;
 	char package[PACKAGE_NAME_MAX]; /* "" until it is found */
 };
@@ -73,38 +73,37 @@ static uint32_t unnamed_mapping(const struct profile *p, const struct profile_sa
 	return is_unnamed(profile_string(p, f->name)) ? leaf.mapping : PROFILE_NONE;
 }
 
-/* True if the file at @m's path has its build id, or if @m has none. */
-static bool is_here(const struct profile *p, const struct profile_mapping *m)
+/* True if the file at the path has the build id of the profile's file, or if that has none. */
+static bool is_here(const struct unnamed_file *f)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	const char *expected = profile_string(p, m->build_id);
 	char hex[2 * ELF_BUILD_ID_MAX + 1];
 	struct elf_build_id id;
 	_cleanup_(closep) int fd = -1;
 
-	if (!*expected)
+	if (!*f->build_id)
 		return true;
-	fd = regular_file_open(profile_string(p, m->file), NULL);
+	fd = regular_file_open(f->path, NULL);
 	if (fd < 0 || elf_image_open(&img, fd, NULL) < 0)
 		return false;
 	elf_note_gnu_build_id(img, &id);
 	elf_build_id_hex(&id, hex);
-	return !strcmp(hex, expected);
+	return !strcmp(hex, f->build_id);
 }
 
 /* Keeps the FILES_MAX files with the greatest values, in descending order. */
-static void add_file(struct search *s, const char *path, int64_t value)
+static void add_file(struct search *s, const struct unnamed_file *f)
 {
 	size_t at = s->n;
 
-	while (at && s->files[at - 1].value < value)
+	while (at && s->files[at - 1].value < f->value)
 		at--;
 	if (at == FILES_MAX)
 		return;
 	if (s->n < FILES_MAX)
 		s->n++;
 	memmove(&s->files[at + 1], &s->files[at], (s->n - at - 1) * sizeof(s->files[0]));
-	s->files[at] = (struct unnamed_file){ .path = path, .value = value };
+	s->files[at] = *f;
 }
 
 static void collect_files(const struct profile *p, struct search *s)
@@ -127,9 +126,15 @@ static void collect_files(const struct profile *p, struct search *s)
 	}
 	if (unnamed < s->total / WORTH_IT)
 		return;
-	for (uint32_t i = 0; i < n; i++)
-		if (values[i] > 0 && is_here(p, profile_mapping(p, i)))
-			add_file(s, profile_string(p, profile_mapping(p, i)->file), values[i]);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct profile_mapping *m = profile_mapping(p, i);
+		struct unnamed_file f = { .path = profile_string(p, m->file),
+					  .build_id = profile_string(p, m->build_id),
+					  .value = values[i] };
+
+		if (f.value > 0)
+			add_file(s, &f);
+	}
 }
 
 /* ---- dpkg's lists --------------------------------------------------------------- */
@@ -251,7 +256,8 @@ void package_hints_find(const struct profile *p, const char *info_dir, struct pa
 	if (s.n)
 		search_lists(&s, info_dir);
 	for (size_t i = 0; i < s.n; i++)
-		if (s.files[i].package[0] && s.files[i].value >= s.total / HINT_MIN)
+		if (s.files[i].package[0] && s.files[i].value >= s.total / HINT_MIN &&
+		    is_here(&s.files[i]))
 			add_hint(out, &s.files[i], (double)s.files[i].value / (double)s.total);
 }
 

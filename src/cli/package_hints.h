@@ -6,12 +6,15 @@
  * symbol: for each file with such functions the installed Debian package that it belongs to, from
  * dpkg's lists of files (/var/lib/dpkg/info/NAME.list). The lists and the profile may hold
  * anything: lines and sizes are bounded, and only a name that is valid for a package is reported
- * (Debian Policy 5.6.1). A file in another root (a container's) counts only if the file at the same
- * path here has the same build id. Blocking; any thread.
+ * (Debian Policy 5.6.1). A file in another root (a container's) or of another host counts only if the
+ * file at the same path here has the same build id; no file is opened for that unless a package has
+ * it. Blocking; any thread.
  */
 #include <stddef.h>
 
 struct profile;
+
+#define PACKAGE_HINTS_DIR "/var/lib/dpkg/info"
 
 enum { PACKAGE_HINTS_MAX = 3, PACKAGE_NAME_MAX = 80 };
 
@@ -31,5 +34,5 @@ struct package_hints {
  */
 void package_hints_find(const struct profile *p, const char *info_dir, struct package_hints *out);
 
-/* Prints a line for the summary of a recording, or nothing if there are no hints. */
+/* Prints a line to standard error, or nothing if there are no hints. */
 void package_hints_print(const struct package_hints *hints);

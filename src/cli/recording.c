@@ -429,7 +429,7 @@ static int recording_write(struct recording *rec, struct frame_symbols *frame_sy
 	r = symbolize_profile(frame_symbols, session_counts(rec->session), &window, &p,
 			      &sum->symbols, err);
 	if (r == 0)
-		package_hints_find(p, "/var/lib/dpkg/info", &sum->hints);
+		package_hints_find(p, PACKAGE_HINTS_DIR, &sum->hints);
 	if (r == 0)
 		r = format_write(rec->opts->format, p, &opt, &buf, err);
 	if (r == 0)

@@ -20,6 +20,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/input.h"
+#include "cli/package_hints.h"
 #include "cli/sources.h"
 #include "cli/text.h"
 #include "profile/profile.h"
@@ -408,6 +409,20 @@ static int report_tree(struct report *v, struct err *err)
 	return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 
+/*
+ * Names the packages that would name functions, if the report shows functions as text. Standard
+ * output is the report alone.
+ */
+static void print_hints(const struct report_args *a, const struct profile *p)
+{
+	struct package_hints hints;
+
+	if (a->json || a->by.by != ENTRIES_BY_FUNCTION)
+		return;
+	package_hints_find(p, PACKAGE_HINTS_DIR, &hints);
+	package_hints_print(&hints);
+}
+
 /* The profile must outlive the report, which borrows its strings. */
 static int print_report(const struct sources *in, const struct report_args *a, struct err *err)
 {
@@ -428,6 +443,8 @@ static int print_report(const struct sources *in, const struct report_args *a, s
 		r = err_set(err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = text_print(&v.out, err);
+	if (r == 0)
+		print_hints(a, p);
 	buf_fini(&v.out);
 	return r;
 }

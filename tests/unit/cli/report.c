@@ -190,6 +190,22 @@ static void a_profile_without_samples_has_an_empty_table(void **state)
 	assert_string_equal(strstr(r->out, HEAD), HEAD);
 }
 
+/* dpkg itself is a file of a package wherever dpkg is. */
+static void packages_that_would_name_functions_are_named(void **state)
+{
+	static const char script[] = "dpkg 1 1.0: 1 cycles:\n"
+				     "\t1234 [dpkg+0x1000] (/usr/bin/dpkg)\n\n";
+	static const char hint[] = "cameo: these packages would name the functions of samples "
+				   "without a symbol: dpkg-dbgsym (100.0 %)\n";
+
+	if (access("/var/lib/dpkg/info/dpkg.list", R_OK) < 0)
+		skip();
+	assert_string_equal(RUN_WITH(script, "report", "-")->err, hint);
+	assert_string_equal(RUN_WITH(script, "report", "-", "--tree")->err, hint);
+	assert_string_equal(RUN_WITH(script, "report", "-", "--json")->err, "");
+	assert_string_equal(RUN_WITH(script, "report", "-", "--by", "binary")->err, "");
+}
+
 static void wrong_command_lines_are_refused(void **state)
 {
 	static const struct command_bad bad[] = {
@@ -272,6 +288,7 @@ TEST_GROUP(test_report, COMMAND_TEST(the_table_has_self_and_total_of_each_functi
 	   COMMAND_TEST(a_tree_of_thousands_of_levels_is_printed),
 	   COMMAND_TEST(names_cannot_control_the_terminal),
 	   COMMAND_TEST(a_profile_without_samples_has_an_empty_table),
+	   COMMAND_TEST(packages_that_would_name_functions_are_named),
 	   COMMAND_TEST(wrong_command_lines_are_refused),
 	   COMMAND_TEST(inputs_that_cannot_be_read_are_named),
 	   COMMAND_TEST(a_truncated_file_is_refused_or_read))
