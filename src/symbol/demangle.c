@@ -74,16 +74,65 @@ static size_t count_char(const char *s, char c)
 	return n;
 }
 
+/* The position after the base-62 number at @s, which "_" ends. */
+static const char *skip_number(const char *s)
+{
+	s += strcspn(s, "_");
+	return *s ? s + 1 : s;
+}
+
+/* The position after the identifier at @s: its length, "_" if it begins like a number, itself. */
+static const char *skip_identifier(const char *s)
+{
+	size_t len = 0, left;
+
+	for (; *s >= '0' && *s <= '9' && len <= DEMANGLE_RAW_MAX; s++)
+		len = 10 * len + (size_t)(*s - '0');
+	s += *s == '_';
+	left = strlen(s);
+	return s + (len < left ? len : left);
+}
+
 /*
  * "u" and a digit start an identifier in punycode. libiberty decodes it on the heap, which
- * longjmp() would leak.
+ * longjmp() would leak. True for some names that have none (the type "()" is "u", too).
  */
 static bool may_have_punycode(const char *raw)
 {
-	for (const char *u = strchr(raw, 'u'); u; u = strchr(u + 1, 'u'))
-		if (u[1] >= '0' && u[1] <= '9')
+	const char *s = raw + strlen("_R");
+
+	while (*s) {
+		char c = *s;
+
+		if (c >= '0' && c <= '9')
+			s = skip_identifier(s);
+		else if (c == 'u' && s[1] >= '0' && s[1] <= '9')
 			return true;
+		else if (strchr("sBGLK", c))
+			s = skip_number(s + 1);
+		else
+			s++;
+	}
 	return false;
+}
+
+/*
+ * libiberty prints a constant of more than 64 bits from its second digit on, and the "_" behind it.
+ * The corrected text has the same length.
+ */
+static void correct_wide_constants(const char *raw, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n;
+
+	for (const char *k = strpbrk(raw, digits); k; k = strpbrk(k + n, digits)) {
+		n = strspn(k, digits);
+		if (n <= 16 || k[n] != '_')
+			continue;
+		for (char *at = strstr(text, "0x"); at; at = strstr(at + 2, "0x"))
+			if (!strncmp(at + 2, k + 1, n))
+				memcpy(at + 2, k, n);
+	}
 }
 
 /* A legacy Rust symbol is an Itanium nested name that ends with "17h" and 16 hexadecimal digits. */
@@ -104,9 +153,14 @@ static bool is_rust_legacy(const char *raw)
 
 static char *demangle_rust(const char *raw)
 {
-	if (may_have_punycode(raw) && count_char(raw, 'B') > BACKREFS_MAX)
+	char *text;
+
+	if (raw[1] == 'R' && may_have_punycode(raw) && count_char(raw, 'B') > BACKREFS_MAX)
 		return NULL;
-	return demangle_bounded(rust_demangle_callback, raw, DMGL_NO_OPTS);
+	text = demangle_bounded(rust_demangle_callback, raw, DMGL_NO_OPTS);
+	if (text && raw[1] == 'R')
+		correct_wide_constants(raw, text);
+	return text;
 }
 
 static char *demangle_d(const char *raw)

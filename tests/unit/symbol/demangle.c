@@ -54,6 +54,30 @@ static void demangles_both_rust_schemes(void **state)
 	      DEMANGLE_SHORT, false, "<alloc::vec::Vec as core::ops::Drop>::drop");
 }
 
+/* Bb_ refers back to the type u8. An "u" and a digit inside of an identifier are not punycode. */
+static void demangles_rust_with_many_references_unless_it_has_punycode(void **state)
+{
+	char plain[128] = "_RINvC4lu5x1fTh", punycode[128] = "_RINvCu4x_y1fTh";
+	char want[256] = "lu5x::f::<(u8";
+
+	for (int i = 0; i < 25; i++) {
+		strcat(plain, "Bb_");
+		strcat(punycode, "Bb_");
+		strcat(want, ", u8");
+	}
+	strcat(want, ")>");
+	check(strcat(plain, "EE"), DEMANGLE_FULL, false, want);
+	check(strcat(punycode, "EE"), DEMANGLE_FULL, false, NULL);
+}
+
+static void demangles_rust_constants_of_128_bits(void **state)
+{
+	check("_RINvC1a1fKnn80000000000000000000000000000000_Ko123456789abcdef01_E", DEMANGLE_FULL,
+	      false, "a::f::<-0x80000000000000000000000000000000, 0x123456789abcdef01>");
+	check("_RINvC1a1fKj123456789abcdef0_E", DEMANGLE_FULL, false,
+	      "a::f::<1311768467463790320>");
+}
+
 static void demangles_d_and_ada(void **state)
 {
 	check("_D3std5stdio7writelnFZv", DEMANGLE_FULL, false, "std.stdio.writeln()");
@@ -122,7 +146,9 @@ static void the_cache_returns_the_same_string_until_trimmed(void **state)
 }
 
 TEST_GROUP(test_demangle, TEST(demangles_cxx), TEST(keeps_clone_and_plt_suffixes),
-	   TEST(demangles_both_rust_schemes), TEST(demangles_d_and_ada),
+	   TEST(demangles_both_rust_schemes),
+	   TEST(demangles_rust_with_many_references_unless_it_has_punycode),
+	   TEST(demangles_rust_constants_of_128_bits), TEST(demangles_d_and_ada),
 	   TEST(leaves_unmangled_names_unchanged),
 	   TEST(leaves_a_name_that_expands_exponentially_raw),
 	   TEST(leaves_a_name_that_is_too_long_raw),
