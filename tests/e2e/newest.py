@@ -4,6 +4,7 @@
 
 A version that is newer than this program's tables must not break silently. If `cameo doctor -p` says that the runtime
 is supported, its functions have to be in the stacks; if not, the recording has to name it, and native frames are whole.
+Programs of the newest compilers run with the newest C library, and their stacks have to be right.
 """
 import glob
 import os
@@ -11,10 +12,12 @@ import re
 import subprocess
 
 import cameo
-from cameo import PROGRAMS, Tap, Workshop, end, expect, is_whole, need, record, show, spawn, total
+from cameo import PROGRAMS, Skip, Tap, Workshop, end, expect, is_whole, need, record, show, spawn, total
 from interpreted import Runtime
+from languages import GO_MAIN, GO_START, RUST
 
 ROOT = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "newest")
+DOWNLOAD_S = 900  # the test as a whole has 2400 s
 MS = 3000
 WHOLE = 0.97
 NAMED = 0.5  # of the samples; a runtime starts before it runs the program
@@ -28,6 +31,70 @@ KINDS = (
     ("usr/bin/node", "node/shapes.js", r"hot"),
     ("usr/lib/jvm/java-*-openjdk-amd64/bin/java", "java/Shapes.java", r"Shapes\.hot.*"),
 )
+# name: pattern of the compiler in ROOT, directory of the sources, command, chain of the program
+LIBC = "_start __libc_start_main.* ... main outer middle hot"
+COMPILED = {
+    "gcc": ("usr/bin/x86_64-linux-gnu-g++-[0-9]*", "native", "{} -x c -D_GNU_SOURCE -O2 -fomit-frame-pointer chain.c -o gcc",
+            LIBC, {}),
+    "static-glibc": ("usr/bin/x86_64-linux-gnu-g++-[0-9]*", "native", "{} -x c -D_GNU_SOURCE -O2 -static chain.c -o static-glibc",
+                     "_start ... main outer middle hot", {}),
+    "rust": ("usr/bin/rustc", "native", "{} -O -C linker=x86_64-linux-gnu-gcc chain.rs -o rust", RUST, {}),
+    "rust-v0": ("usr/bin/rustc", "native", "{} -O -C linker=x86_64-linux-gnu-gcc -C symbol-mangling-version=v0 chain.rs -o rust-v0",
+                RUST, {}),
+    "go": ("usr/lib/go-*/bin/go", "go", "{} build -o go ./chain", GO_MAIN,
+           {"start": GO_START, "leaf": r"main\.hot", "most_elsewhere": 0.5, "enough": 20}),
+    "go-stripped": ("usr/lib/go-*/bin/go", "go", "{} build -ldflags='-s -w' -o go-stripped ./chain", GO_MAIN,
+                    {"start": GO_START, "leaf": r"main\.hot", "most_elsewhere": 0.5, "enough": 20}),
+}
+
+
+def unpack():
+    """Unpacks the newest runtimes if they are missing or old; raises Skip if there are none then."""
+    try:
+        r = subprocess.run([os.path.join(cameo.TOP, "scripts", "newest"), "-m"], capture_output=True, text=True, check=False,
+                           timeout=DOWNLOAD_S)
+        why = (r.stderr.strip().splitlines() or ["no reason given"])[-1]
+    except subprocess.TimeoutExpired:
+        why = f"scripts/newest took more than {DOWNLOAD_S} s"
+    if not os.path.isdir(os.path.join(ROOT, "usr")):
+        raise Skip(f"the newest runtimes cannot be downloaded: {why}")
+
+
+def build(command):
+    """Runs a command of the shell in ROOT, where compilers need devices."""
+    r = subprocess.run(["unshare", "--mount", "sh", "-c",
+                        'mount --bind /proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" sh -c "$1"', ROOT, command],
+                       capture_output=True, text=True, check=False)
+    expect(r.returncode == 0, f"{command}:", r.stdout, r.stderr)
+    return r.stdout
+
+
+def native_frames(runtime, function):
+    """With --native-frames=all, the interpreter's own functions are between those of the program, which are whole as well."""
+    recording = record("--native-frames=all", "--", *runtime.run("chain", MS))
+    stacks = [s for s in recording.stacks if any(re.fullmatch(function, f) for f in s.frames)]
+    whole = total([s for s in stacks if is_whole(s)]) / max(1, total(stacks))
+    print(f"# {total(stacks)} samples, {whole:.2%} whole", flush=True)
+    expect(total(stacks) > 50 and whole >= WHOLE, f"{whole:.2%} whole:", show(stacks), recording.said)
+    both = [s for s in stacks if any(f.startswith(("_PyEval_", "PyEval_", f"[{runtime.name}+0x")) for f in s.frames)]
+    expect(total(both) >= WHOLE * total(stacks), "stacks without functions of the interpreter:",
+           show([s for s in stacks if s not in both]))
+
+
+def compiled(name):
+    """Compiles a program in ROOT with a compiler there, runs it there and judges its stacks."""
+    pattern, directory, command, chain, how = COMPILED[name]
+    found = sorted(glob.glob(os.path.join(ROOT, pattern)))
+    if not found:
+        raise Skip(f"there is no {pattern} in {ROOT}")
+    where = os.path.dirname(Runtime(name, [], os.path.join(PROGRAMS, directory, "any"), ROOT).path)
+    compiler = found[-1][len(ROOT):]
+    build(f"cd {where} && export HOME=/tmp GOFLAGS=-mod=mod GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=0 && {command.format(compiler)}")
+    version = build(f"{compiler} {'version' if directory == 'go' else '--version'}")
+    print("#", *version.splitlines()[:1], flush=True)
+    amount = MS // 1000 if directory == "go" else MS // 3  # seconds, or milliseconds of CPU time
+    recording = record("--", *Runtime.enter(ROOT), f"{where}/{name}", str(amount))
+    recording.judge(name, chain, **how)
 
 
 def runtimes(shop):
@@ -85,11 +152,19 @@ def main():
     cameo.need_bpf()
     tap = Tap()
     with Workshop() as shop:
-        if not os.path.isdir(ROOT) or os.geteuid():
-            tap.skip("the newest runtimes", "scripts/newest was not run, or no root")
+        try:
+            if os.geteuid():
+                raise Skip("only root can enter the directory of the newest runtimes")
+            unpack()
+        except Skip as e:
+            tap.skip("the newest runtimes", e)
         else:
             for name, runtime, function in runtimes(shop):
                 tap.run(name, judge, runtime, function)
+                if name.startswith("python"):
+                    tap.run(f"{name} with --native-frames=all", native_frames, runtime, function)
+            for name in COMPILED:
+                tap.run(f"a program of {name}", compiled, name)
     tap.done()
 
 
