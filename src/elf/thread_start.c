@@ -13,6 +13,7 @@
 
 enum {
 	EH_FRAME_MAX = 4 << 20, /* bytes of .eh_frame that are read; glibc has 130 KiB */
+	TEXT_MAX = 8 << 20,     /* bytes of a segment in which musl's clone() is searched */
 	CODE_MAX = 1024,        /* bytes of such a function; glibc's have about 100 */
 	CODE_BEFORE = 64,       /* bytes before it in which the system call may be */
 };
@@ -47,15 +48,49 @@ static bool makes_system_call(const struct elf_image *img, const struct eh_frame
 	       memmem(code.data, code.len, syscall, sizeof(syscall)) != NULL;
 }
 
+/* A static program has no loader, and no dynamic section unless it is position independent. */
+static bool is_static_program(const struct elf_image *img)
+{
+	struct elf_span span;
+
+	return elf_image_phdr(img, PT_INTERP, &span) < 0 &&
+	       (elf_image_phdr(img, PT_DYNAMIC, &span) < 0 || elf_entry_is_start(img));
+}
+
 /* A C library, or a static program, which contains one. */
 static bool may_start_threads(const struct elf_image *img)
 {
 	struct elf_rawsym sym;
-	struct elf_span dyn;
 
-	return elf_gnuhash_lookup(img, "pthread_create", &sym) == 0 ||
-	       (elf_image_phdr(img, PT_INTERP, &dyn) < 0 &&
-		elf_image_phdr(img, PT_DYNAMIC, &dyn) < 0);
+	return elf_gnuhash_lookup(img, "pthread_create", &sym) == 0 || is_static_program(img);
+}
+
+/*
+ * What the child runs in musl's clone(), which has no CFI: xor %ebp,%ebp; pop %rdi; call *%r9;
+ * mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall; hlt.
+ */
+static size_t find_in_musl(const struct elf_image *img, struct elf_thread_start *out)
+{
+	static const uint8_t child[] = { 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89, 0xc7,
+					 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4 };
+	const struct elf_segment *segs;
+	size_t n = elf_image_segments(img, &segs);
+	struct elf_span code;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint8_t *at;
+
+		if (!segs[i].exec || !segs[i].filesz || segs[i].filesz > TEXT_MAX ||
+		    elf_image_at_vaddr(img, segs[i].vaddr, (size_t)segs[i].filesz, &code) < 0)
+			continue;
+		at = memmem(code.data, code.len, child, sizeof(child));
+		if (!at)
+			continue;
+		out->start = code.vaddr + (uint64_t)(at - code.data);
+		out->end = out->start + sizeof(child);
+		return 1;
+	}
+	return 0;
 }
 
 size_t elf_thread_starts(const struct elf_image *img,
@@ -63,10 +98,13 @@ size_t elf_thread_starts(const struct elf_image *img,
 {
 	_cleanup_(eh_frame_fini) struct eh_frame ef = { 0 };
 	struct eh_frame_source src;
-	size_t n = 0;
+	size_t n;
 
-	if (!may_start_threads(img) || eh_frame_find(img, &src) < 0 || src.span.len > EH_FRAME_MAX)
+	if (!may_start_threads(img))
 		return 0;
+	n = find_in_musl(img, out);
+	if (n || eh_frame_find(img, &src) < 0 || src.span.len > EH_FRAME_MAX)
+		return n;
 	(void)eh_frame_read(&ef, &src, NULL);
 	for (size_t i = 0; i < ef.fdes.len && n < ELF_THREAD_STARTS_MAX; i++) {
 		const struct eh_frame_fde *fde = &ef.fdes.data[i];

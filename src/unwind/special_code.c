@@ -95,15 +95,46 @@ static void init_fini_find(struct unwind_special_code *k, const struct elf_image
 	code_add(k, s.file_off + s.len - 1, s.file_off + s.len, outer);
 }
 
+/*
+ * The end of make_fcontext() in a file that does not export it: push %rbp; jmp *%rbx, with which the
+ * coroutine begins, and xor %rdi,%rdi; call _exit; hlt, to which it would return.
+ */
+static void fcontext_find_code(struct unwind_special_code *k, const struct elf_segment *seg,
+			       const struct elf_image *img)
+{
+	static const uint8_t begin[] = { 0x55, 0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8 };
+	enum { LEN = sizeof(begin) + 5, CALL_LEN = 4, HLT = 0xf4 };
+	struct elf_span code;
+	const uint8_t *at;
+
+	if (seg->filesz < LEN || seg->filesz > LIBC_TEXT_MAX ||
+	    elf_image_at_vaddr(img, seg->vaddr, (size_t)seg->filesz, &code) < 0)
+		return;
+	at = memmem(code.data, code.len - (LEN - sizeof(begin)), begin, sizeof(begin));
+	if (at && at[sizeof(begin) + CALL_LEN] == HLT) {
+		uint64_t off = code.file_off + (uint64_t)(at - code.data);
+
+		code_add(k, off, off + LEN, rule_end);
+	}
+}
+
 /* Stacks of Boost's or PHP's coroutines begin in this function, which has no CFI. */
 static void fcontext_find(struct unwind_special_code *k, const struct elf_image *img)
 {
+	const struct elf_segment *segs;
 	struct elf_rawsym sym;
 	uint64_t off;
+	size_t n;
 
 	if (elf_gnuhash_lookup(img, "make_fcontext", &sym) == 0 && sym.size &&
-	    elf_image_offset_of(img, sym.vaddr, &off) == 0)
+	    elf_image_offset_of(img, sym.vaddr, &off) == 0) {
 		code_add(k, off, off + sym.size, rule_end);
+		return;
+	}
+	n = elf_image_segments(img, &segs);
+	for (size_t i = 0; i < n; i++)
+		if (segs[i].exec)
+			fcontext_find_code(k, &segs[i], img);
 }
 
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img)

@@ -10,6 +10,7 @@
 #include "elf/gnuhash.h"
 #include "elf/image.h"
 #include "tests/test.h"
+#include "tests/unit/elf/fixture.h"
 
 static struct elf_image *open_at(const char *path)
 {
@@ -42,6 +43,23 @@ static void threads_of_the_c_library_begin_in_clone(void **state)
 	assert_true(found);
 }
 
+/* A static program: nothing but code. */
+static void threads_of_musl_begin_in_clone(void **state)
+{
+	static const uint8_t code[] = { 0x75, 0x0f, 0x31, 0xed, 0x5f, 0x41, 0xff, 0xd1, 0x89,
+					0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4, 0xc3 };
+	struct elf_thread_start starts[ELF_THREAD_STARTS_MAX];
+	struct fixture f;
+
+	fixture_init(&f);
+	fixture_load(&f, fixture_add(&f, ".text", SHT_PROGBITS, code, sizeof(code)), 0x1000,
+		     PF_R | PF_X);
+	assert_int_equal(elf_thread_starts(fixture_open(&f), starts), 1);
+	assert_int_equal(starts[0].start, 0x1002);
+	assert_int_equal(starts[0].end, 0x1011);
+	fixture_fini(&f);
+}
+
 static void other_files_have_none(void **state)
 {
 	struct elf_thread_start starts[ELF_THREAD_STARTS_MAX];
@@ -51,4 +69,5 @@ static void other_files_have_none(void **state)
 }
 
 TEST_GROUP(test_thread_start, TEST(threads_of_the_c_library_begin_in_clone),
+	   TEST(threads_of_musl_begin_in_clone),
 	   TEST(other_files_have_none))

@@ -198,6 +198,34 @@ static void searches_a_switch_within_the_function_only(void **state)
 	assert_int_equal(at, 0);
 }
 
-TEST_GROUP(test_special_code, TEST(ends_the_walk_while_greenlet_switches_stacks),
+/* push %rbp; jmp *%rbx; xor %rdi,%rdi; call; hlt */
+#define FCONTEXT_END 0x55, 0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8, 1, 2, 3, 4
+
+static void finds_the_bottom_of_coroutines_without_symbols(void **state)
+{
+	static const uint8_t end[] = { FCONTEXT_END, 0xf4 }, other[] = { FCONTEXT_END, 0xf3 };
+	const uint64_t off = offsetof(struct library, code) + 64;
+	static struct library l;
+	struct cfi_bytes cfi = { 0 };
+
+	for (int is_other = 0; is_other < 2; is_other++) {
+		_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+		struct unwind_special_code k = { 0 };
+
+		library_init(&l, &cfi, "x");
+		memcpy(l.code + 64, is_other ? other : end, sizeof(end));
+		assert_int_equal(elf_image_from_memory(&img, &l, sizeof(l), NULL), 0);
+		unwind_special_code_find(&k, img);
+		assert_int_equal(k.n, !is_other);
+		if (is_other)
+			continue;
+		assert_int_equal(k.at[0].lo, off);
+		assert_int_equal(k.at[0].hi, off + sizeof(end));
+		assert_int_equal(k.at[0].rule.cfa, UNWIND_CFA_END);
+	}
+}
+
+TEST_GROUP(test_special_code, TEST(finds_the_bottom_of_coroutines_without_symbols),
+	    TEST(ends_the_walk_while_greenlet_switches_stacks),
 	   TEST(recognizes_a_switch_by_any_register), TEST(mistakes_no_other_code_for_a_switch),
 	   TEST(searches_a_switch_within_the_function_only))
