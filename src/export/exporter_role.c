@@ -3,10 +3,13 @@
 
 #include "export/post_job.h"
 #include "export/post_message.h"
+#include "fetch/fetch_job.h"
+#include "fetch/fetch_message.h"
 #include "roles/role.h"
 
 static const struct role_job jobs[] = {
 	{ EXPORT_POST, sizeof(struct post_request) + 1, post_job },
+	{ FETCH_GET, sizeof(struct fetch_request) + 1, fetch_job },
 };
 
 const struct role exporter_role = {

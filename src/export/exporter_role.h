@@ -2,7 +2,8 @@
 #pragma once
 
 /*
- * The role cameo-exporter: processes that speak with back ends. They have a network and TLS, but no
+ * The role cameo-exporter: processes that use the network, to send profiles to back ends and to
+ * download debug files and lists of pods (fetch/fetcher.h). They have a network and TLS, but no
  * capabilities, no access to other processes and, if the agent is started by root, a user of their
  * own. They hold nothing that could be lost: an item belongs to the agent's queue or spool until an
  * exporter has replied that it was delivered.

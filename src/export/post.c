@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Headers are assembled for each request, because files of credentials may change (a token that
- * is renewed). Credentials never appear in messages. Files in PEM are copied into memory files,
- * again whenever they have changed.
+ * is renewed). Credentials never appear in messages.
  */
 #include "export/post.h"
 
@@ -12,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -22,22 +20,15 @@
 #include "export/export.h"
 #include "export/post_job.h"
 #include "export/sink.h"
+#include "fetch/pem.h"
 #include "roles/memfd.h"
 #include "roles/pool.h"
 
 enum {
 	TIMEOUT_MS = 10000,
 	SECRET_MAX = 16384,
-	PEM_MAX = 4 << 20,
 	START_MS = 5000,    /* wait for an exporter to be started */
 	OVERHEAD_MS = 2000, /* of an exporter, besides the time of the request */
-};
-
-/* A file in PEM. */
-struct pem {
-	char *path;     /* NULL: none */
-	struct stat st; /* of the file, when it was copied */
-	int fd;         /* the copy */
 };
 
 struct strings {
@@ -76,10 +67,8 @@ void post_free(struct post *p)
 {
 	if (!p)
 		return;
-	for (int i = 0; i < POST_FILES; i++) {
-		free(p->pem[i].path);
-		closep(&p->pem[i].fd);
-	}
+	for (int i = 0; i < POST_FILES; i++)
+		pem_close(&p->pem[i]);
 	closep(&p->cancel_fd);
 	strings_fini(&p->headers);
 	free(p->secret);
@@ -136,68 +125,11 @@ static int copy_secret(struct post *p, const struct export_sink_options *o, stru
 	return (text && !p->secret) || (file && !p->secret_file) ? -ENOMEM : 0;
 }
 
-/* Copies a file into a sealed memory file. Returns its descriptor or -errno. */
-static int copy_file(int fd, const struct stat *st)
-{
-	struct role_memfd m;
-	size_t at = 0;
-	int r, sealed;
-
-	if (!S_ISREG(st->st_mode) || !st->st_size || st->st_size > PEM_MAX)
-		return -EINVAL;
-	r = role_memfd_new(&m, (size_t)st->st_size);
-	while (r == 0 && at < m.len) {
-		ssize_t n = pread(fd, (char *)m.data + at, m.len - at, (off_t)at);
-
-		if (n <= 0)
-			r = n < 0 ? -errno : -EIO;
-		else
-			at += (size_t)n;
-	}
-	if (r < 0)
-		return r;
-	sealed = role_memfd_seal(&m);
-	return sealed;
-}
-
-static bool is_unchanged(const struct pem *f, const struct stat *st)
-{
-	return f->fd >= 0 && f->st.st_dev == st->st_dev && f->st.st_ino == st->st_ino &&
-	       f->st.st_size == st->st_size && f->st.st_mtim.tv_sec == st->st_mtim.tv_sec &&
-	       f->st.st_mtim.tv_nsec == st->st_mtim.tv_nsec;
-}
-
-/* Copies the file if it has changed. O_NONBLOCK: a named pipe must not block the thread. */
-static int refresh_pem(struct pem *f, struct err *err)
-{
-	_cleanup_(closep) int fd = -1;
-	struct stat st;
-	int r;
-
-	if (!f->path || (stat(f->path, &st) == 0 && is_unchanged(f, &st)))
-		return 0;
-	fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	r = fd < 0 || fstat(fd, &st) < 0 ? -errno : copy_file(fd, &st);
-	if (r < 0)
-		return err_set(err, r, "cannot read \"%.150s\": %s", f->path, strerror(-r));
-	closep(&f->fd);
-	f->fd = r;
-	f->st = st;
-	return 0;
-}
-
 static int open_pem(struct post *p, enum post_file which, const char *path, struct err *err)
 {
-	int r;
-
-	if (!path)
-		return 0;
-	p->pem[which].path = strdup(path);
-	if (!p->pem[which].path)
-		return -ENOMEM;
-	p->fixed.files |= (uint8_t)(1u << which);
-	r = refresh_pem(&p->pem[which], err);
-	return r < 0 && r != -ENOMEM ? -EINVAL : r;
+	if (path)
+		p->fixed.files |= (uint8_t)(1u << which);
+	return pem_open(&p->pem[which], path, err);
 }
 
 static int open_files(struct post *p, const struct export_sink_options *o, struct err *err)
@@ -227,7 +159,7 @@ int post_new(struct post **out, const struct post_options *opt, struct err *err)
 		.http2_only = opt->http2_only,
 	};
 	for (int i = 0; i < POST_FILES; i++)
-		p->pem[i].fd = -1;
+		p->pem[i] = PEM_NONE;
 	p->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->url = strdup(opt->url);
 	if (!p->url || p->cancel_fd < 0)
@@ -420,7 +352,7 @@ bool post_send(struct post *p, const struct buf *body, uint32_t n_profiles,
 	int r = body_fd < 0 ? body_fd : encode_request(p, n_profiles, &request, &err);
 
 	for (int i = 0; r == 0 && i < POST_FILES; i++)
-		r = refresh_pem(&p->pem[i], &err);
+		r = pem_refresh(&p->pem[i], &err);
 	if (r == 0)
 		r = exchange(p, &request, body_fd, n_profiles, out);
 	if (r < 0 && !out->why[0])

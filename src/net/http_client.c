@@ -37,10 +37,11 @@ struct http_client {
 	CURL *easy;
 	CURLM *multi;
 	atomic_bool cancelled;
-	const atomic_bool *request_cancelled; /* of the current request; or NULL */
+	const struct http_client_request *request; /* the current one */
 	size_t max_answer;
 	struct http_answer *answer; /* of the exchange under way */
 	bool has_body, too_big;
+	int body_error; /* negative result of the request's on_body() */
 	char why[CURL_ERROR_SIZE];
 };
 
@@ -74,9 +75,17 @@ static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 	return buf_error(h) ? 0 : len;
 }
 
+static int status_of(const struct http_client *c)
+{
+	long status = 0;
+
+	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
+	return (int)status;
+}
+
 /*
  * Called with decompressed data. A short count makes curl fail with CURLE_WRITE_ERROR, which
- * failure() distinguishes by too_big.
+ * failure() distinguishes by too_big and body_error.
  */
 static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
@@ -84,6 +93,10 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	struct buf *b = &c->answer->body;
 	size_t len = size * n;
 
+	if (c->request->on_body && status_of(c) == 200) {
+		c->body_error = c->request->on_body(c->request->ctx, data, len);
+		return c->body_error < 0 ? 0 : len;
+	}
 	if (len > c->max_answer - b->len) {
 		c->too_big = true;
 		return 0;
@@ -221,6 +234,8 @@ static int failure(const struct http_client *c, CURLcode code, struct err *err)
 	int r = -EBADMSG;
 	long request_bytes = 0;
 
+	if (c->body_error < 0)
+		return err_set(err, c->body_error, "%s", strerror(-c->body_error));
 	if (c->too_big)
 		return err_set(err, -EFBIG, "response exceeds the limit of %zu bytes",
 			       c->max_answer);
@@ -269,7 +284,7 @@ static int turn(struct http_client *c, CURLcode *out)
 	*out = CURLE_OK;
 	while (running) {
 		if (atomic_load(&c->cancelled) ||
-		    (c->request_cancelled && atomic_load(c->request_cancelled)))
+		    (c->request->cancelled && atomic_load(c->request->cancelled)))
 			return -ECANCELED;
 		if (curl_multi_perform(c->multi, &running) != CURLM_OK)
 			return -ENOMEM;
@@ -286,12 +301,12 @@ static int turn(struct http_client *c, CURLcode *out)
 static int exchange(struct http_client *c, const char *url, struct err *err)
 {
 	CURLcode code;
-	long status = 0;
 	int r;
 
 	c->answer->headers.len = 0;
 	c->answer->body.len = 0;
 	c->too_big = false;
+	c->body_error = 0;
 	c->why[0] = 0;
 	curl_easy_setopt(c->easy, CURLOPT_URL, url);
 	if (curl_multi_add_handle(c->multi, c->easy) != CURLM_OK)
@@ -302,8 +317,7 @@ static int exchange(struct http_client *c, const char *url, struct err *err)
 		return err_set(err, r, "%s", r == -ECANCELED ? "canceled" : "out of memory");
 	if (code != CURLE_OK)
 		return failure(c, code, err);
-	curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
-	c->answer->status = (int)status;
+	c->answer->status = status_of(c);
 	return 0;
 }
 
@@ -337,7 +351,13 @@ static bool is_redirect(const struct http_client *c)
 	return s == 307 || s == 308 || (!c->has_body && (s == 301 || s == 302 || s == 303));
 }
 
-/* The target of a redirect if it is on the same server, else NULL; to be freed with curl_free(). */
+static bool is_same_server(CURLU *a, CURLU *b)
+{
+	return same_part(a, b, CURLUPART_SCHEME) && same_part(a, b, CURLUPART_HOST) &&
+	       same_part(a, b, CURLUPART_PORT);
+}
+
+/* The target of a redirect that may be followed, else NULL; to be freed with curl_free(). */
 static char *redirect_of(const struct http_client *c, const char *url)
 {
 	const char *location = http_answer_header(c->answer, "Location");
@@ -347,8 +367,7 @@ static char *redirect_of(const struct http_client *c, const char *url)
 	if (!is_redirect(c) || !location || !from || !to ||
 	    curl_url_set(from, CURLUPART_URL, url, 0) || curl_url_set(to, CURLUPART_URL, url, 0) ||
 	    curl_url_set(to, CURLUPART_URL, location, 0) ||
-	    !same_part(from, to, CURLUPART_SCHEME) || !same_part(from, to, CURLUPART_HOST) ||
-	    !same_part(from, to, CURLUPART_PORT))
+	    (!c->request->any_redirect && !is_same_server(from, to)))
 		return NULL;
 	curl_url_get(to, CURLUPART_URL, &out, 0);
 	return out;
@@ -414,12 +433,13 @@ int http_client_do(struct http_client *c, const struct http_client_request *rq,
 	if (r < 0)
 		return err_set(err, r, "header contains a line break");
 	c->answer = out;
-	c->request_cancelled = rq->cancelled;
+	c->request = rq;
 	set_body(c, rq);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, list);
 	r = exchange_redirected(c, rq->url, err);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
 	curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, NULL);
 	c->answer = NULL;
+	c->request = NULL;
 	return r;
 }

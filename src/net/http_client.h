@@ -36,6 +36,14 @@ struct http_client_request {
 	size_t body_len;
 	/* Cancels this request when another thread sets it, within about a second; or NULL. */
 	const atomic_bool *cancelled;
+	/* Follow redirects to other servers too. Requests with credentials must not set it. */
+	bool any_redirect;
+	/*
+	 * Receives the body of a response with status 200, in pieces and without a limit, instead
+	 * of http_answer.body; or NULL. A negative result ends the request, which returns it.
+	 */
+	int (*on_body)(void *ctx, const void *data, size_t len);
+	void *ctx;
 };
 
 struct http_answer {
@@ -57,8 +65,9 @@ DEFINE_FREEP(struct http_client, http_client_free)
 /**
  * http_client_do() - send a request and wait for the whole response
  *
- * A redirect is followed only to the same scheme, host and port, and only if the request may be
- * repeated unmodified; otherwise the response is the redirect. @out is emptied first; the caller
+ * A redirect is followed only to the same scheme, host and port (or, with any_redirect, to any
+ * http or https URL), and only if the request may be repeated unmodified; otherwise the response is
+ * the redirect. @out is emptied first; the caller
  * frees it with http_answer_fini(), also after a failure.
  *
  * Return: 0 whatever the status; -ETIMEDOUT; -ECONNREFUSED if no connection can be made;

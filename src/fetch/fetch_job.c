@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each request has a client of its own: requests are rare, and the certificates that one accepts
+ * may not be those of the next.
+ *
+ * libcurl with GnuTLS reads certificates from paths only, which is why they are a memory file: any
+ * process may open one through its own /proc/self/fd.
+ */
+#include "fetch/fetch_job.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "fetch/fetch_message.h"
+#include "net/http_client.h"
+#include "roles/role.h"
+
+enum { HEADERS_MAX = 16, REJECTED_BYTES = 64 << 10 };
+
+struct body {
+	struct role_call *call;
+	uint64_t left; /* bytes that may still come */
+};
+
+/* Splits the texts of a request: the URL, and the headers. Returns 0 or -EINVAL. */
+static int read_texts(const struct role_call *call, struct http_client_request *rq,
+		      const char *headers[HEADERS_MAX])
+{
+	const struct fetch_request *q = call->request;
+	const char *p = q->texts, *end = (const char *)call->request + call->request_len;
+
+	if (p >= end || end[-1])
+		return -EINVAL;
+	rq->url = p;
+	rq->headers = headers;
+	for (p += strlen(p) + 1; p < end; p += strlen(p) + 1) {
+		if (rq->n_headers == HEADERS_MAX)
+			return -EINVAL;
+		headers[rq->n_headers++] = p;
+	}
+	return 0;
+}
+
+static int send_body(void *ctx, const void *data, size_t len)
+{
+	struct body *b = ctx;
+	int r = len > b->left ? -EFBIG : 0;
+
+	b->left -= r < 0 ? 0 : len;
+	for (size_t at = 0; r == 0 && at < len; at += ROLE_BODY_MAX)
+		r = role_call_part(b->call, FETCH_BODY, (const char *)data + at,
+				   len - at < ROLE_BODY_MAX ? len - at : ROLE_BODY_MAX);
+	return r;
+}
+
+static int open_client(const struct role_call *call, struct http_client **out, struct err *err)
+{
+	const struct fetch_request *q = call->request;
+	struct http_client_options opt = {
+		.insecure = q->flags & FETCH_INSECURE,
+		.connect_ms = q->timeout_ms,
+		.timeout_ms = q->timeout_ms,
+		.max_answer = REJECTED_BYTES, /* of bodies that are not passed on */
+	};
+	char path[32];
+
+	if (call->n_fds != (q->flags & FETCH_HAS_CA ? 1 : 0))
+		return -EINVAL;
+	if (call->n_fds) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", call->fds[0]);
+		opt.ca_file = path;
+	}
+	return http_client_new(out, &opt, err);
+}
+
+/* Returns the status of the response or -errno. */
+static int get(struct role_call *call, struct err *err)
+{
+	const struct fetch_request *q = call->request;
+	struct body body = { .call = call, .left = q->max_bytes };
+	const char *headers[HEADERS_MAX];
+	struct http_client_request rq = {
+		.any_redirect = q->flags & FETCH_ANY_REDIRECT,
+		.on_body = send_body,
+		.ctx = &body,
+	};
+	_cleanup_(http_client_freep) struct http_client *http = NULL;
+	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	int r = read_texts(call, &rq, headers);
+
+	if (r == 0)
+		r = open_client(call, &http, err);
+	if (r == 0)
+		r = http_client_do(http, &rq, &a, err);
+	return r < 0 ? r : a.status;
+}
+
+int fetch_job(struct role_call *call)
+{
+	struct fetch_reply *reply = call->reply;
+	struct err err = { 0 };
+	int r = get(call, &err);
+
+	*reply = (struct fetch_reply){ .status = r < 0 ? 0 : r };
+	if (r < 0)
+		snprintf(reply->why, sizeof(reply->why), "%.159s",
+			 err.msg[0] ? err.msg : strerror(-r));
+	call->reply_len = sizeof(*reply);
+	return r < 0 ? r : 0;
+}

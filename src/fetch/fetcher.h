@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Downloads files over HTTP and TLS in another process, which has a network but no privileges
+ * (roles/sandbox.h, SANDBOX_EXPORTER). This one never connects anywhere. The process is started
+ * with the first request, by a launcher where this process has given up its privileges, and again
+ * after a crash. Any thread; requests of several threads wait for each other.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+
+struct err;
+struct fetcher;
+struct role;
+struct role_launcher;
+
+/*
+ * @role has the job FETCH_GET; @launcher starts its processes, or is NULL: this process does. Both
+ * are borrowed. Returns 0 or -ENOMEM.
+ */
+int fetcher_new(struct fetcher **out, const struct role *role, struct role_launcher *launcher);
+/* Ends its process. No request may be under way. NULL is fine. */
+void fetcher_free(struct fetcher *f);
+
+DEFINE_FREEP(struct fetcher, fetcher_free)
+
+struct fetch {
+	const char *url;
+	const char *const *headers; /* "Name: value" */
+	size_t n_headers;
+	int ca_fd;         /* a memory file of CAs in PEM (pem.h); -1: the system's */
+	bool insecure;     /* do not verify the certificate */
+	bool any_redirect; /* redirects may lead to other servers; never with credentials */
+	unsigned int timeout_ms;
+	uint64_t max_bytes;
+	/* Receives the body in pieces if the status is 200. A negative result ends the request. */
+	int (*body)(void *ctx, const void *data, size_t len);
+	void *ctx;
+};
+
+/**
+ * fetcher_get() - send a GET request and receive the response
+ *
+ * Everything that @q points to is borrowed for the call. The caller throws away the pieces that
+ * body() received before a failure.
+ *
+ * Return: the status of the response, 100 to 999; -ETIMEDOUT; -EFBIG beyond max_bytes; -EPIPE if
+ * the process died; -EAGAIN if none could be started; the negative result of body(); otherwise as
+ * http_client_do().
+ */
+int fetcher_get(struct fetcher *f, const struct fetch *q, struct err *err);

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+#include "roles/role.h"
+
+int test_fetch_message(void);
+int test_fetcher(void);
+int test_pem(void);
+
+int main(int argc, char **argv)
+{
+	const struct role *const roles[] = { &fixture_fetch_role };
+
+	role_main(argc, argv, roles, 1);
+	return test_fetch_message() + test_fetcher() + test_pem();
+}
