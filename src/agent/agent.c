@@ -125,6 +125,7 @@ static int open_parts(struct agent *a, const struct agent_config *c, struct err 
 		.priority = prepared ? prepared->priority : getpriority(PRIO_PROCESS, 0),
 		.stats_fd = prepared ? prepared->stats_fd : -1,
 		.keep_times = a->opts.keep_times,
+		.fetcher = a->opts.fetcher,
 		.stop_ns = (uint64_t)STOP_TABLES_MS * CLOCK_MS_NS,
 		.lock = &a->lock,
 		.export = a->opts.export,
@@ -327,7 +328,7 @@ static void apply_config(struct agent *a)
 
 	if (!c)
 		return;
-	if (setup_labeler(&labeler, c, &err) < 0) {
+	if (setup_labeler(&labeler, c, a->opts.fetcher, &err) < 0) {
 		agent_log_error(
 			a, "level=error msg=\"cannot apply the new labels, keeping the old ones\"",
 			err.msg);

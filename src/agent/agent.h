@@ -20,6 +20,7 @@ struct agent;
 struct agent_config;
 struct err;
 struct export_window;
+struct fetcher;
 
 /* The results of agent_prepare(), which needs privileges that privileges_drop() drops. */
 struct agent_prepared {
@@ -38,6 +39,7 @@ struct agent_opts {
 	const struct agent_prepared *prepared;
 	const struct agent_config *config; /* borrowed during agent_open() */
 	bool keep_times;                   /* remember the time of each sample */
+	struct fetcher *fetcher;           /* for debuginfod and the kubelet; borrowed, or NULL */
 	/*
 	 * Called on the symbolizer thread (at the end, on the caller's) with a complete
 	 * window or a part of one; owns @w. Must not be NULL.

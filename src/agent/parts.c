@@ -105,6 +105,7 @@ static int open_symbolizer(struct agent_parts *p, const struct agent_parts_opts 
 		.worker_rss_bytes = p->plan.worker_rss,
 		.symbolizer = { .memory_bytes = p->plan.symbols,
 				.worker_memory_bytes = p->plan.worker,
+				.fetcher = o->fetcher,
 				.debuginfod = p->debuginfod,
 				.demangle = o->config->demangle,
 				.symbol_cache = p->symbol_cache },
@@ -146,7 +147,7 @@ int agent_parts_open(struct agent_parts *p, const struct agent_parts_opts *o, st
 	if (r == 0)
 		r = setup_process_info(&p->process_info, o->config, err);
 	if (r == 0)
-		r = setup_labeler(&labeler, o->config, err);
+		r = setup_labeler(&labeler, o->config, o->fetcher, err);
 	if (r == 0)
 		r = open_session(p, o, err);
 	if (r < 0) {

@@ -16,6 +16,7 @@
 struct agent_config;
 struct err;
 struct export_window;
+struct fetcher;
 struct process_info_store;
 struct session;
 struct symbolizer_thread;
@@ -34,8 +35,9 @@ struct agent_parts {
 struct agent_parts_opts {
 	const struct agent_config *config; /* checked; borrowed during agent_parts_open() */
 	int priority;                      /* nice value of the symbolizer thread */
-	int stats_fd;    /* owned by the session; -1: it enables statistics itself */
-	bool keep_times; /* see struct session_opts */
+	int stats_fd;            /* owned by the session; -1: it enables statistics itself */
+	bool keep_times;         /* see struct session_opts */
+	struct fetcher *fetcher; /* see struct agent_opts */
 	uint64_t stop_ns;
 	pthread_mutex_t *lock; /* of the session, for the symbolizer thread; borrowed */
 	/* See struct symbolizer_thread_opts. */

@@ -52,7 +52,8 @@ int setup_process_info(struct process_info_store **out, const struct agent_confi
 	return r < 0 ? r : process_info_store_new(out, "/proc", env.names, env.n);
 }
 
-int setup_labeler(struct labeler **out, const struct agent_config *c, struct err *err)
+int setup_labeler(struct labeler **out, const struct agent_config *c, struct fetcher *fetcher,
+		  struct err *err)
 {
 	struct env_names env;
 	char host[256] = "";
@@ -65,7 +66,8 @@ int setup_labeler(struct labeler **out, const struct agent_config *c, struct err
 		.containers = { .root = c->root ? c->root : "/",
 				.kubelet_url = c->kubelet,
 				.kubelet_token_file = c->kubelet_token_file,
-				.kubelet_ca_file = c->kubelet_ca_file },
+				.kubelet_ca_file = c->kubelet_ca_file,
+				.fetcher = fetcher },
 	};
 	int r = env_names(c, &env, err);
 

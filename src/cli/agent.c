@@ -38,13 +38,12 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/listen.h"
+#include "cli/network.h"
 #include "cli/text.h"
 #include "export/export.h"
-#include "export/exporter_role.h"
 #include "net/http_server.h"
 #include "opener/opener.h"
 #include "options/arguments.h"
-#include "roles/launcher.h"
 
 enum {
 	LOG_S = 60,              /* between two log lines of statistics */
@@ -65,8 +64,8 @@ struct agent_cli {
 	char host[256]; /* the label host, by which servers know this agent */
 	struct agent_prepared prepared;
 	struct agent *agent;
-	struct role_launcher *launcher; /* of the processes that use the network */
-	pthread_mutex_t lock;           /* protects the pointer @exporter */
+	struct network network;
+	pthread_mutex_t lock; /* protects the pointer @exporter */
 	struct exporter *exporter;
 	struct http_server *metrics; /* NULL: turned off */
 	struct agent_stats logged;   /* as of the last log line */
@@ -108,7 +107,7 @@ static int open_exporter(struct exporter **out, const struct agent_cli *cli,
 		.config = c,
 		.local_fd = cli->server ? cli->server->fd : -1,
 		.previous = cli->exporter,
-		.launcher = cli->launcher,
+		.launcher = cli->network.launcher,
 		.log = log_warning,
 	};
 
@@ -243,10 +242,11 @@ static uint64_t in_ms(uint64_t ms)
 	return clock_monotonic_ns() + ms * CLOCK_MS_NS;
 }
 
-/* Does the configuration have destinations that are reached over the network? */
-static bool exports_over_network(const struct agent_config *c)
+/* The purposes for which the configuration needs the network. */
+static unsigned int network_uses(const struct agent_config *c)
 {
-	return c->server.len || c->otlp.len;
+	return (c->server.len || c->otlp.len ? NETWORK_SENDS : 0) |
+	       (c->kubelet || c->debuginfod.len ? NETWORK_DOWNLOADS : 0);
 }
 
 /*
@@ -262,7 +262,7 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 	*out_old = NULL;
 	if (cli->server)
 		return 0;
-	if (!cli->launcher && exports_over_network(c))
+	if (!(network_uses(cli->config) & NETWORK_SENDS) && network_uses(c) & NETWORK_SENDS)
 		return err_set(err, -EINVAL,
 			       "the agent was started without a destination on the network and "
 			       "has given up the right to reach one: restart it");
@@ -365,25 +365,17 @@ static bool server_has_ended(const struct agent_cli *cli)
 }
 
 /*
- * Without its launcher the agent could never send a profile again, because a process that has
- * dropped its privileges cannot start an exporter. A restarted agent can.
- */
-static bool launcher_has_died(const struct agent_cli *cli)
-{
-	return cli->launcher && role_launcher_is_dead(cli->launcher);
-}
-
-/*
  * Returns after SIGINT or SIGTERM, or when a child without which nothing can be exported has ended:
- * the server of `cameo up`, or the launcher of exporters. Statistics are
- * logged at fixed times, whatever signals arrive in between.
+ * the server of `cameo up`, or the launcher of exporters, which a process that has dropped its
+ * privileges cannot start again. Statistics are logged at fixed times, whatever signals arrive in
+ * between.
  */
 static void wait_for_end(struct agent_cli *cli, const sigset_t *signals)
 {
 	uint64_t next_log_ms = in_ms(LOG_S * 1000) / CLOCK_MS_NS;
 	int sig;
 
-	while (!server_has_ended(cli) && !launcher_has_died(cli)) {
+	while (!server_has_ended(cli) && !network_has_died(&cli->network)) {
 		int64_t left = (int64_t)next_log_ms - clock_monotonic_ms();
 		struct timespec wait = { left > 0 ? left / 1000 : 0,
 					 left > 0 ? left % 1000 * CLOCK_MS_NS : 0 };
@@ -449,32 +441,13 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 	if (cli->status < 0)
 		return cli_fail("%s", cli->err.msg[0] ? cli->err.msg : strerror(-cli->status));
 	r = log_unsent(cli);
-	if (launcher_has_died(cli))
-		r = cli_fail("cannot export any more: the launcher of exporter processes was "
-			     "killed; start the agent again");
+	if (network_has_died(&cli->network))
+		r = cli_fail(
+			"cannot use the network any more: the launcher of exporter processes was "
+			"killed; start the agent again");
 	if (r == 0)
 		sigaction(SIGALRM, &done, NULL);
 	return r;
-}
-
-/*
- * The exporters have the network. Only two kinds of requests do not go through them yet: those of
- * --kubelet, and those of --debuginfod, which a child without privileges sends.
- */
-static int deny_network(const struct agent_cli *cli, struct err *err)
-{
-	const struct agent_config *c = cli->config;
-
-	return c->keep_privileges || c->kubelet || c->debuginfod.len ? 0
-								     : privileges_deny_network(err);
-}
-
-/* The launcher of exporters comes first, because it has to leave root's user. */
-static int open_launcher(struct agent_cli *cli, struct err *err)
-{
-	if (!exports_over_network(cli->config))
-		return 0;
-	return role_launcher_new(&cli->launcher, &exporter_role, EXPORTER_MEMORY, err);
 }
 
 /*
@@ -487,6 +460,7 @@ static int open_agent(struct agent_cli *cli, struct err *err)
 		.prepared = &cli->prepared,
 		.config = cli->config,
 		.keep_times = cli->config->otlp.len > 0 || cli->server,
+		.fetcher = cli->network.fetcher,
 		.export = on_window,
 		.log = log_line,
 		.ctx = cli,
@@ -501,7 +475,8 @@ static int open_agent(struct agent_cli *cli, struct err *err)
 		r = agent_open(&cli->agent, &opts, err);
 	if (r == 0)
 		r = open_metrics(cli, err);
-	return r < 0 ? r : deny_network(cli, err);
+	/* only exporters have the network */
+	return r < 0 || cli->config->keep_privileges ? r : privileges_deny_network(err);
 }
 
 /* Runs before any thread is started, because threads inherit the privileges of their creator. */
@@ -511,7 +486,7 @@ static int drop_privileges(struct agent_cli *cli, struct err *err)
 	int r;
 
 	agent_prepare(&cli->prepared);
-	r = open_launcher(cli, err);
+	r = network_open(&cli->network, network_uses(cli->config), err);
 	if (r < 0)
 		return r;
 	if (cli->config->keep_privileges)
@@ -565,7 +540,7 @@ int agent_run_command(const struct agent_config_source *source, const struct age
 	http_server_close(cli.metrics);
 	agent_free(cli.agent);
 	exporter_free(cli.exporter);
-	role_launcher_free(cli.launcher);
+	network_close(&cli.network);
 	agent_config_free(cli.config);
 	pthread_mutex_destroy(&cli.lock);
 	return status;

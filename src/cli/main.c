@@ -2,8 +2,8 @@
 /*
  * cameo COMMAND ...: finds the command and runs it.
  *
- * The same program is also its own helper processes: debuginfod_child_main() and role_main() do
- * not return in these and are therefore called before anything else. Options without a command
+ * The same program is also its own helper processes: role_main() does not return in
+ * these and is therefore called before anything else. Options without a command
  * belong to `up`.
  */
 #include <errno.h>
@@ -19,7 +19,6 @@
 #include "options/help.h"
 #include "reader/reader.h"
 #include "roles/role.h"
-#include "symbol/debuginfod.h"
 #include "symbol/worker.h"
 
 enum { LARGE_BYTES = 256 << 10 };
@@ -59,7 +58,6 @@ int main(int argc, char **argv)
 					     &exporter_role };
 
 	return_large_blocks();
-	debuginfod_child_main(argc, argv);
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	program_invocation_name = (char *)"cameo";
 	if (argc < 2)

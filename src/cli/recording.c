@@ -7,8 +7,8 @@
  * The order of the setup matters: the cgroup and the output are opened first, so that wrong
  * arguments fail before anything is attached; then pidfds, so that a pid cannot be reused
  * meanwhile; then the command is forked, which must not inherit a raised priority; then BPF is set
- * up; then privileges are dropped, which the command thus keeps. The command is released when
- * sampling runs.
+ * up; then privileges are dropped, which the command thus keeps, and the network, which remains to
+ * the process that downloads debug files. The command is released when sampling runs.
  */
 #include "cli/recording.h"
 
@@ -31,6 +31,7 @@
 #include "cli/args.h"
 #include "cli/child.h"
 #include "cli/cli.h"
+#include "cli/network.h"
 #include "cli/summary.h"
 #include "codec/format.h"
 #include "opener/opener.h"
@@ -52,6 +53,7 @@ enum { WAKE_SESSION = -1, WAKE_SIGNAL = -2, WAKE_CHILD = -3 };
 
 struct recording {
 	const struct recording_opts *opts;
+	struct network network;
 	struct session *session;
 	struct outfile *out;
 	struct child child;
@@ -267,6 +269,8 @@ static int drop_privileges(const struct recording *rec, struct err *err)
 	r = privileges_drop(keep, report, sizeof(report), err);
 	if (r == 0 && o->verbose)
 		fprintf(stderr, "cameo: privileges: %s\n", report);
+	if (r == 0)
+		r = privileges_deny_network(err);
 	return r < 0 ? r : opener_start(err);
 }
 
@@ -287,6 +291,9 @@ static int recording_setup(struct recording *rec, struct err *err)
 	/* The command starts before session_open() raises the priority, which it would inherit. */
 	if (r == 0 && o->command)
 		r = child_start(&rec->child, o->command, &rec->n_files, err);
+	if (r == 0)
+		r = network_open(&rec->network, o->symbolizer.debuginfod ? NETWORK_DOWNLOADS : 0,
+				 err);
 	if (r == 0)
 		r = open_session(rec, err);
 	if (r == 0)
@@ -462,6 +469,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 	};
 	int r;
 
+	lo.symbolizer.fetcher = rec->network.fetcher;
 	r = frame_symbols_new(&frame_symbols, &lo);
 	if (r == 0)
 		r = recording_write(rec, frame_symbols, &sum, err);
@@ -520,6 +528,7 @@ static void recording_fini(struct recording *rec)
 		closep(&rec->pid_fds.data[i]);
 	vec_fini(&rec->pid_fds);
 	session_free(rec->session);
+	network_close(&rec->network);
 	outfile_free(rec->out);
 	closep(&rec->signal_fd);
 	closep(&rec->cgroup_fd);

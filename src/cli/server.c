@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/network.h"
 #include "cli/store_info.h"
 #include "cli/store_url.h"
 #include "options/arguments.h"
@@ -372,6 +373,7 @@ static uint64_t needed_privileges(const struct server_args *a)
  */
 int server_run_command(const struct server_args *a, int fd)
 {
+	_cleanup_(network_close) struct network network = { 0 };
 	_cleanup_(server_closep) struct server *s = NULL;
 	_cleanup_(freep) char *store_url = NULL;
 	struct server_options so = server_options_of(a);
@@ -398,6 +400,9 @@ int server_run_command(const struct server_args *a, int fd)
 	pthread_sigmask(SIG_BLOCK, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	retain_heap();
+	if (network_open(&network, a->debuginfod ? NETWORK_DOWNLOADS : 0, &err) < 0)
+		return cli_fail("%s", err.msg);
+	so.symbolizer.fetcher = network.fetcher;
 	if (privileges_drop(needed_privileges(a), report, sizeof(report), &err) < 0)
 		return cli_fail("%s", err.msg);
 	if (server_open(&s, &so, &err) < 0)

@@ -20,6 +20,7 @@
 #include "base/vec.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/network.h"
 #include "cli/text.h"
 #include "opener/opener.h"
 #include "options/arguments.h"
@@ -219,7 +220,8 @@ static int check_file(struct symbolizer *s, uint32_t id, const char *path)
 
 static int symbolize(const char *path, const struct symbols_args *a, const struct addrs *addrs)
 {
-	const struct symbolizer_opts opts = {
+	_cleanup_(network_close) struct network network = { 0 };
+	struct symbolizer_opts opts = {
 		.demangle = a->demangle,
 		.no_dwarf = a->no_dwarf,
 		.debuginfod = a->debuginfod ? a->debuginfod : getenv("DEBUGINFOD_URLS"),
@@ -234,8 +236,9 @@ static int symbolize(const char *path, const struct symbols_args *a, const struc
 	uint32_t id;
 	int r;
 
-	if (fd < 0)
+	if (fd < 0 || network_open(&network, opts.debuginfod ? NETWORK_DOWNLOADS : 0, &err) < 0)
 		return cli_fail("%s", err.msg);
+	opts.fetcher = network.fetcher;
 	r = symbolizer_new(&s, &opts);
 	if (r == 0)
 		r = symbolizer_add_file(s, &f, &id);

@@ -98,6 +98,8 @@ static int open_session(struct top_source *s, struct err *err)
 	if (r == 0)
 		r = privileges_drop(privileges_kept(), report, sizeof(report), err);
 	if (r == 0)
+		r = privileges_deny_network(err);
+	if (r == 0)
 		r = opener_start(err);
 	if (r == 0)
 		r = session_start(s->session, err);

@@ -93,6 +93,12 @@ static void table_clear(struct table *t)
 
 int containers_new(struct containers **out, const struct containers_opts *opts, struct err *err)
 {
+	const struct kubelet_opts kubelet = {
+		.fetcher = opts->fetcher,
+		.url = opts->kubelet_url,
+		.token_file = opts->kubelet_token_file,
+		.ca_file = opts->kubelet_ca_file,
+	};
 	_cleanup_(containers_freep) struct containers *c = calloc(1, sizeof(*c));
 	int r = 0;
 
@@ -100,9 +106,8 @@ int containers_new(struct containers **out, const struct containers_opts *opts, 
 		return -ENOMEM;
 	c->root_fd = open(opts->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	c->max = opts->max ? opts->max : MAX_DEFAULT;
-	if (opts->kubelet_url)
-		r = kubelet_new(&c->kubelet, opts->kubelet_url, opts->kubelet_token_file,
-				opts->kubelet_ca_file, err);
+	if (kubelet.url)
+		r = kubelet_new(&c->kubelet, &kubelet, err);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&c);

@@ -16,12 +16,14 @@
 struct cgroup_owner;
 struct containers;
 struct err;
+struct fetcher;
 
 struct containers_opts {
 	const char *root;                                 /* root directory of the host */
 	const char *kubelet_url;                          /* NULL: do not query the API */
 	const char *kubelet_token_file, *kubelet_ca_file; /* paths, or NULL */
-	size_t max; /* maximal number of cached containers; 0: 4096 */
+	struct fetcher *fetcher; /* for the requests to the kubelet; borrowed */
+	size_t max;              /* maximal number of cached containers; 0: 4096 */
 };
 
 /*

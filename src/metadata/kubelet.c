@@ -12,16 +12,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/json_read.h"
 #include "base/vec.h"
-#include "net/http_client.h"
+#include "fetch/fetcher.h"
+#include "fetch/pem.h"
 
 enum { ANSWER_MAX = 32 << 20, TOKEN_MAX = 8192, TIMEOUT_MS = 3000 };
 
 struct kubelet {
-	struct http_client *client;
+	struct fetcher *fetcher;
 	char *url, *token_file;
+	struct pem ca;
 };
 
 struct status {
@@ -35,33 +38,28 @@ struct pod {
 	} containers;
 };
 
-int kubelet_new(struct kubelet **out, const char *url, const char *token_file, const char *ca_file,
-		struct err *err)
+int kubelet_new(struct kubelet **out, const struct kubelet_opts *opts, struct err *err)
 {
-	const struct http_client_options opt = {
-		.ca_file = ca_file,
-		.insecure = !ca_file,
-		.connect_ms = TIMEOUT_MS,
-		.timeout_ms = TIMEOUT_MS,
-		.max_answer = ANSWER_MAX,
-	};
 	_cleanup_(kubelet_freep) struct kubelet *k = calloc(1, sizeof(*k));
-	size_t len = strlen(url);
+	size_t len = strlen(opts->url);
 
 	if (!k)
 		return -ENOMEM;
-	if (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0)
+	k->ca = PEM_NONE;
+	k->fetcher = opts->fetcher;
+	if (strncmp(opts->url, "http://", 7) != 0 && strncmp(opts->url, "https://", 8) != 0)
 		return err_set(err, -EINVAL,
-			       "kubelet: invalid URL \"%.80s\": expected http:// or https://", url);
-	while (len && url[len - 1] == '/')
+			       "kubelet: invalid URL \"%.80s\": expected http:// or https://",
+			       opts->url);
+	while (len && opts->url[len - 1] == '/')
 		len--;
-	if (asprintf(&k->url, "%.*s/pods", (int)len, url) < 0)
+	if (asprintf(&k->url, "%.*s/pods", (int)len, opts->url) < 0)
 		k->url = NULL;
-	k->token_file = token_file ? strdup(token_file) : NULL;
-	if (!k->url || (token_file && !k->token_file))
+	k->token_file = opts->token_file ? strdup(opts->token_file) : NULL;
+	if (!k->url || (opts->token_file && !k->token_file))
 		return -ENOMEM;
-	if (http_client_new(&k->client, &opt, err) < 0)
-		return err_set(err, -EINVAL, "kubelet: cannot set up the HTTP client");
+	if (pem_open(&k->ca, opts->ca_file, err) < 0)
+		return -EINVAL;
 	*out = steal_ptr(&k);
 	return 0;
 }
@@ -70,7 +68,7 @@ void kubelet_free(struct kubelet *k)
 {
 	if (!k)
 		return;
-	http_client_free(k->client);
+	pem_close(&k->ca);
 	free(k->url);
 	free(k->token_file);
 	free(k);
@@ -242,25 +240,49 @@ static int read_token(const struct kubelet *k, char *out, size_t cap, struct err
 	return 0;
 }
 
-int kubelet_pods(struct kubelet *k, kubelet_fn fn, void *ctx, struct err *err)
+static int on_body(void *ctx, const void *data, size_t len)
+{
+	struct buf *b = ctx;
+
+	buf_put(b, data, len);
+	return buf_error(b);
+}
+
+/* Receives the response into @out. Returns 0 or -errno. */
+static int request(struct kubelet *k, struct buf *out, struct err *err)
 {
 	char token[TOKEN_MAX], header[TOKEN_MAX + 32];
 	const char *headers[] = { header };
-	struct http_client_request rq = { .url = k->url, .headers = headers };
-	struct http_answer answer = { 0 };
-	int r = 0;
+	struct fetch q = {
+		.url = k->url,
+		.headers = headers,
+		.insecure = !k->ca.path,
+		.timeout_ms = TIMEOUT_MS,
+		.max_bytes = ANSWER_MAX,
+		.body = on_body,
+		.ctx = out,
+	};
+	int r = pem_refresh(&k->ca, err);
 
-	if (k->token_file) {
+	q.ca_fd = k->ca.fd;
+	if (r == 0 && k->token_file) {
 		r = read_token(k, token, sizeof(token), err);
 		snprintf(header, sizeof(header), "Authorization: Bearer %s", r < 0 ? "" : token);
-		rq.n_headers = 1;
+		q.n_headers = 1;
 	}
 	if (r == 0)
-		r = http_client_do(k->client, &rq, &answer, err);
-	if (r == 0 && answer.status != 200)
-		r = err_set(err, -EBADMSG, "kubelet: unexpected HTTP status %d", answer.status);
+		r = fetcher_get(k->fetcher, &q, err);
+	if (r < 0)
+		return r;
+	return r == 200 ? 0 : err_set(err, -EBADMSG, "kubelet: unexpected HTTP status %d", r);
+}
+
+int kubelet_pods(struct kubelet *k, kubelet_fn fn, void *ctx, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf body = { 0 };
+	int r = request(k, &body, err);
+
 	if (r == 0)
-		r = kubelet_parse(answer.body.data, answer.body.len, fn, ctx);
-	http_answer_fini(&answer);
+		r = kubelet_parse(body.data, body.len, fn, ctx);
 	return r < 0 ? err_set(err, r, "kubelet: the response is not a list of pods") : r;
 }

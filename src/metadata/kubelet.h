@@ -2,16 +2,25 @@
 #pragma once
 
 /*
- * A client of the kubelet's API that lists the containers of its pods. It caches nothing:
- * containers.h does. Requests block for up to 3 s. One thread. The response is untrusted and
- * limited to 32 MiB; a request that fails leaves the names unknown until the next one.
+ * A client of the kubelet's API that lists the containers of its pods. Another process
+ * (fetch/fetcher.h) sends the requests. It caches nothing: containers.h does. Requests block for up
+ * to 3 s. One thread. The response is untrusted and limited to 32 MiB; a request that fails leaves
+ * the names unknown until the next one.
  */
 #include <stddef.h>
 
 #include "base/cleanup.h"
 
 struct err;
+struct fetcher;
 struct kubelet;
+
+struct kubelet_opts {
+	struct fetcher *fetcher; /* borrowed */
+	const char *url;         /* the base URL, http or https */
+	const char *token_file;  /* or NULL */
+	const char *ca_file;     /* NULL: any certificate is accepted */
+};
 
 struct kubelet_container {
 	const char *id;   /* without a prefix such as "containerd://" */
@@ -25,13 +34,8 @@ struct kubelet_container {
  */
 typedef int (*kubelet_fn)(void *ctx, const struct kubelet_container *c);
 
-/*
- * @url is the base URL, http or https. @token_file and @ca_file may be NULL; without
- * @ca_file, any certificate is accepted. Texts are copied. Returns 0, -EINVAL with @err, or
- * -ENOMEM.
- */
-int kubelet_new(struct kubelet **out, const char *url, const char *token_file, const char *ca_file,
-		struct err *err);
+/* Texts are copied. Returns 0, -EINVAL with @err, or -ENOMEM. */
+int kubelet_new(struct kubelet **out, const struct kubelet_opts *opts, struct err *err);
 void kubelet_free(struct kubelet *k);
 
 DEFINE_FREEP(struct kubelet, kubelet_free)

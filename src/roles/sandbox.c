@@ -33,7 +33,6 @@ enum {
 	 * and below 2^31. Nobody (65534) is shared with others, which could kill the process.
 	 */
 	LONER = 2147357184,
-	NOBODY = 65534,
 	FDS_MAX = 64,
 	EXPORTER_FDS_MAX = 256,
 	EXPORTER_THREADS_MAX = 256, /* with those of other processes of the same user */
@@ -367,19 +366,4 @@ int sandbox_enter(const struct sandbox_opts *opts, char *report, size_t report_l
 		return e;
 	note(&r, "seccomp");
 	return 0;
-}
-
-void sandbox_drop_privileges(int keep_fd)
-{
-	char unread[256];
-	struct report r = { .text = unread, .len = sizeof(unread) };
-
-	close_others(keep_fd);
-	if (!become(LONER))
-		(void)become(NOBODY);
-	drop_capabilities(0, &r);
-	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	/* Without the right to change users, the process could still write to its files. */
-	(void)confine_read_only();
 }

@@ -45,9 +45,3 @@ struct sandbox_opts {
  * filter cannot be installed. The caller must not read anything in that case.
  */
 int sandbox_enter(const struct sandbox_opts *opts, char *report, size_t report_len);
-
-/*
- * Drops descriptors other than @keep_fd, the user and capabilities, but leaves the network: for a
- * child that downloads a file.
- */
-void sandbox_drop_privileges(int keep_fd);

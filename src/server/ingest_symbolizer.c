@@ -517,7 +517,8 @@ int ingest_symbolizer_new(struct ingest_symbolizer **out,
 {
 	const struct symbolizer_opts symbols = { .memory_bytes = TABLES_BYTES,
 						 .timeout_ms = TIMEOUT_MS };
-	const struct debuginfod_opts debuginfod = { .urls = opt->debuginfod,
+	const struct debuginfod_opts debuginfod = { .fetcher = opt->fetcher,
+						    .urls = opt->debuginfod,
 						    .cache_dir = opt->debuginfod_cache,
 						    .timeout_ms = TIMEOUT_MS };
 	_cleanup_(ingest_symbolizer_freep) struct ingest_symbolizer *s = calloc(1, sizeof(*s));
@@ -529,7 +530,7 @@ int ingest_symbolizer_new(struct ingest_symbolizer **out,
 	s->by_path = opt->by_path;
 	s->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	r = symbolizer_new(&s->symbolizer, &symbols);
-	if (r == 0 && opt->debuginfod)
+	if (r == 0 && opt->debuginfod && opt->fetcher)
 		r = debuginfod_new(&s->debuginfod, &debuginfod, NULL);
 	if (r == 0 && s->debuginfod) {
 		r = thread_start(&s->downloader, downloader_main, s);

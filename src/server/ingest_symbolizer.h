@@ -14,6 +14,7 @@
 
 #include "base/cleanup.h"
 
+struct fetcher;
 struct ingest_symbolizer;
 struct profile;
 
@@ -22,6 +23,7 @@ struct profile;
  * path may hold another file here.
  */
 struct ingest_symbolizer_options {
+	struct fetcher *fetcher;      /* for downloads; borrowed; NULL: none */
 	const char *debuginfod;       /* URLs separated by spaces; NULL disables debuginfod */
 	const char *debuginfod_cache; /* directory; NULL disables the cache */
 	bool by_path;                 /* trust the file at the path of a mapping without build id */

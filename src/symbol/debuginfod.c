@@ -1,42 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For each server, the parent opens an unnamed file in the cache directory and
- * starts a child that downloads into it with libcurl. The file gets its name
- * in the cache once the parent has verified that it is an ELF file with the
- * right build id.
- *
- * Each download has its own child, so a compromise of the HTTP or TLS code
- * ends with that child and affects no other file.
+ * Files are downloaded by another process (fetch/fetcher.h) and written here, into an unnamed file
+ * of the cache directory. It gets its name in the cache once it was verified to be an ELF file with
+ * the right build id.
  */
 #include "symbol/debuginfod.h"
 
-#include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
-#include "roles/sandbox.h"
+#include "fetch/fetcher.h"
 #include "symbol/cache_dir.h"
 #include "symbol/debugfile.h"
 
-extern char **environ;
-
-#define CHILD_ARGV0 "cameo-debuginfod"
-
 enum {
-	CHILD_FD = 3,
 	DEFAULT_TIMEOUT_MS = 10000,
 	TIMEOUTS_MAX = 3,         /* consecutive timeouts before requests pause */
 	MISS_MS = 10 * 60 * 1000, /* time before a missing file is requested again */
@@ -133,6 +118,12 @@ static void cache_name(const struct elf_build_id *id, char *out, size_t cap)
 	snprintf(out, cap, "%s.debug", hex);
 }
 
+static bool has_build_id(const struct debuginfod *d, int fd, const struct elf_build_id *id)
+{
+	return d->opts.has_build_id ? d->opts.has_build_id(d->opts.ctx, fd, id)
+				    : debugfile_check(fd, id);
+}
+
 /* Opens the cached file. One with a wrong build id is removed. */
 static int open_cached(const struct debuginfod *d, const struct elf_build_id *id)
 {
@@ -143,7 +134,7 @@ static int open_cached(const struct debuginfod *d, const struct elf_build_id *id
 		return -ENOENT;
 	cache_name(id, name, sizeof(name));
 	fd = cache_dir_get(d->cache, name);
-	if (fd < 0 || debugfile_check(fd, id))
+	if (fd < 0 || has_build_id(d, fd, id))
 		return fd;
 	close(fd);
 	cache_dir_remove(d->cache, name);
@@ -170,38 +161,35 @@ static int open_unnamed(const struct debuginfod *d)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The child is this program again; debuginfod_child_main() recognizes it by argv[0]. */
-static int spawn_child(const struct debuginfod *d, const char *url, int fd, pid_t *out)
+static int write_piece(void *ctx, const void *data, size_t len)
 {
-	char arg0[] = CHILD_ARGV0, url_text[URL_CAP], size[24], ms[16];
-	char *argv[] = { arg0, url_text, size, ms, NULL };
-	posix_spawn_file_actions_t actions;
-	int r;
+	const int *fd = ctx;
 
-	snprintf(url_text, sizeof(url_text), "%s", url);
-	snprintf(size, sizeof(size), "%llu", (unsigned long long)d->opts.file_bytes);
-	snprintf(ms, sizeof(ms), "%u", d->opts.timeout_ms);
-	posix_spawn_file_actions_init(&actions);
-	posix_spawn_file_actions_adddup2(&actions, fd, CHILD_FD);
-	r = posix_spawn(out, "/proc/self/exe", &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	return -r;
+	for (size_t done = 0; done < len;) {
+		ssize_t n = write(*fd, (const char *)data + done, len - done);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		done += n > 0 ? (size_t)n : 0;
+	}
+	return 0;
 }
 
-/* Waits for @pid and kills it after the timeout. Returns its wait status or -ETIMEDOUT. */
-static int wait_child(const struct debuginfod *d, pid_t pid)
+/* Writes the response of @url to @fd. Returns 0, -ENOENT, -ETIMEDOUT or -errno. */
+static int download(const struct debuginfod *d, const char *url, int fd)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), status = 0;
-	struct pollfd p = { .fd = pidfd, .events = POLLIN };
-	bool late = pidfd >= 0 && poll(&p, 1, (int)d->opts.timeout_ms) == 0;
+	const struct fetch q = {
+		.url = url,
+		.ca_fd = -1,
+		.any_redirect = true,
+		.timeout_ms = d->opts.timeout_ms,
+		.max_bytes = d->opts.file_bytes,
+		.body = write_piece,
+		.ctx = &fd,
+	};
+	int r = fetcher_get(d->opts.fetcher, &q, NULL);
 
-	if (late)
-		kill(pid, SIGKILL);
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	if (pidfd >= 0)
-		close(pidfd);
-	return late ? -ETIMEDOUT : status;
+	return r == 200 ? 0 : r == -ETIMEDOUT ? r : -ENOENT;
 }
 
 /* Downloads from one server. Returns a new descriptor, -ENOENT, -ETIMEDOUT or -errno. */
@@ -210,7 +198,6 @@ static int fetch(struct debuginfod *d, const char *server, size_t server_len,
 {
 	char hex[2 * ELF_BUILD_ID_MAX + 1], url[URL_CAP];
 	_cleanup_(closep) int fd = open_unnamed(d);
-	pid_t pid;
 	int r;
 
 	if (fd < 0)
@@ -221,16 +208,11 @@ static int fetch(struct debuginfod *d, const char *server, size_t server_len,
 	if (snprintf(url, sizeof(url), "%.*s/buildid/%s/debuginfo", (int)server_len, server, hex) >=
 	    URL_CAP)
 		return -ENOENT;
-	r = spawn_child(d, url, fd, &pid);
+	r = download(d, url, fd);
 	if (r < 0)
 		return r;
-	r = wait_child(d, pid);
-	if (r == 0)
-		r = debugfile_check(fd, id) ? 0 : -ENOENT;
-	if (r < 0)
-		return r;
-	if (r)
-		return WIFEXITED(r) && WEXITSTATUS(r) == 2 ? -ETIMEDOUT : -ENOENT;
+	if (!has_build_id(d, fd, id))
+		return -ENOENT;
 	store(d, fd, id);
 	return steal_fd(&fd);
 }
@@ -280,58 +262,4 @@ int debuginfod_find(struct debuginfod *d, const struct elf_build_id *id)
 		d->n_timeouts = 0;
 	}
 	return fd;
-}
-
-struct sink {
-	uint64_t left;
-};
-
-/* libcurl aborts the transfer if fewer bytes are returned than it passed. */
-static size_t write_piece(char *data, size_t size, size_t n, void *ctx)
-{
-	struct sink *s = ctx;
-	size_t len = size * n, done = 0;
-
-	if (len > s->left)
-		return 0;
-	while (done < len) {
-		ssize_t w = write(CHILD_FD, data + done, len - done);
-
-		if (w <= 0)
-			return 0;
-		done += (size_t)w;
-	}
-	s->left -= len;
-	return len;
-}
-
-/*
- * The exit status, which fetch() interprets, is 0 after a download, 2 after a timeout and 1
- * otherwise.
- */
-void debuginfod_child_main(int argc, char **argv)
-{
-	struct sink sink;
-	CURL *curl;
-	CURLcode r;
-
-	if (argc != 4 || strcmp(argv[0], CHILD_ARGV0))
-		return;
-	sink.left = strtoull(argv[2], NULL, 10);
-	sandbox_drop_privileges(CHILD_FD);
-	curl = curl_easy_init();
-	if (!curl)
-		_exit(1);
-	curl_easy_setopt(curl, CURLOPT_URL, argv[1]);
-	curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-	curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 3L);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, strtol(argv[3], NULL, 10));
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, write_piece);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, &sink);
-	r = curl_easy_perform(curl);
-	_exit(r == CURLE_OK ? 0 : r == CURLE_OPERATION_TIMEDOUT ? 2 : 1);
 }

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Downloads debug files from the debuginfod servers that the user configured.
- * A separate child process fetches each file. It has network access and one
- * empty file to write to, but no privileges. The parent verifies the result
+ * Downloads debug files from the debuginfod servers that the user configured. Another process
+ * (fetch/fetcher.h) has the network; this one writes what it receives into a file, verifies that
  * and stores it in a cache directory. Calls block and are not thread-safe.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,20 +15,22 @@
 
 struct debuginfod;
 struct err;
+struct fetcher;
 
 struct debuginfod_opts {
+	struct fetcher *fetcher; /* borrowed */
 	const char *urls;        /* separated by spaces, tried in order */
 	const char *cache_dir;   /* see cache_dir.h; NULL: downloads are not cached */
 	uint64_t cache_bytes;    /* size limit of the cache; 0: 1 GiB */
 	uint64_t file_bytes;     /* size limit of one file; 0: 1 GiB */
 	unsigned int timeout_ms; /* limit on one download; 0: 10 s */
+	/*
+	 * Returns true if the file @fd has the build id @id. NULL: it is parsed in this process,
+	 * which should have no privileges then.
+	 */
+	bool (*has_build_id)(void *ctx, int fd, const struct elf_build_id *id);
+	void *ctx;
 };
-
-/*
- * Downloads a file and exits if this process was started for that; returns
- * otherwise. symbol_worker_main() calls it.
- */
-void debuginfod_child_main(int argc, char **argv);
 
 /*
  * Creates a client. No server is contacted yet. Returns 0, -ENOMEM, or the

@@ -47,17 +47,38 @@ const char *symbolizer_source_label(enum symbolizer_source s)
 	return s < SYMBOLIZER_SOURCE_MAX ? labels[s] : "unknown";
 }
 
+/* The worker parses the file, as it does all others. */
+static bool has_build_id(void *ctx, int fd, const struct elf_build_id *id)
+{
+	const struct symbolizer_file in = { .fd = fd, .root_fd = -1, .debug_fd = -1, .path = "" };
+	const struct symbol_facts *facts;
+	struct symbolizer *s = ctx;
+	uint32_t file;
+	bool same;
+
+	if (symbolizer_add_file(s, &in, &file) < 0)
+		return false;
+	facts = symbolizer_facts(s, file);
+	same = facts && facts->build_id.len == id->len &&
+	       !memcmp(facts->build_id.bytes, id->bytes, id->len);
+	symbolizer_release_file(s, file);
+	return same;
+}
+
 /* If the cache directory cannot be opened, downloads are not cached. */
 static void start_debuginfod(struct symbolizer *s)
 {
 	struct debuginfod_opts opts = {
+		.fetcher = s->opts.fetcher,
 		.urls = s->opts.debuginfod,
 		.cache_dir = s->opts.debuginfod_cache,
 		.cache_bytes = s->opts.debuginfod_cache_bytes,
 		.timeout_ms = s->opts.debuginfod_timeout_ms,
+		.has_build_id = has_build_id,
+		.ctx = s,
 	};
 
-	if (!opts.urls || s->opts.no_dwarf)
+	if (!opts.urls || !opts.fetcher || s->opts.no_dwarf)
 		return;
 	if (debuginfod_new(&s->debuginfod, &opts, NULL) == 0)
 		return;

@@ -23,6 +23,7 @@
 #include "symbol/symbolizer_file.h"
 
 struct err;
+struct fetcher;
 struct symbol_facts;
 struct symbolizer;
 
@@ -42,6 +43,7 @@ struct symbolizer_opts {
 	const char *symbol_cache;    /* directory for sorted tables; NULL: no cache */
 	uint64_t symbol_cache_bytes; /* 0: 256 MiB */
 
+	struct fetcher *fetcher;            /* for downloads; borrowed; NULL: no downloads */
 	const char *debuginfod;             /* URLs separated by spaces; NULL: no downloads */
 	const char *debuginfod_cache;       /* directory; NULL: downloads are not cached */
 	uint64_t debuginfod_cache_bytes;    /* 0: 1 GiB */

@@ -21,15 +21,12 @@
 struct role;
 struct symbol_worker;
 
-/*
- * main() of a program with other roles calls debuginfod_child_main(), and passes this to
- * role_main().
- */
+/* main() of a program with other roles passes this to role_main(). */
 extern const struct role symbolizer_role;
 
 /*
- * Runs the symbolizer (or a download for debuginfod.h) and exits if this process was started for
- * that; returns otherwise. main() of a program without other roles must call it first.
+ * Runs the symbolizer and exits if this process was started for that; returns otherwise. main() of
+ * a program without other roles must call it first.
  */
 void symbol_worker_main(int argc, char **argv);
 

@@ -11,7 +11,6 @@
 #include "base/cleanup.h"
 #include "base/sigbus.h"
 #include "roles/role.h"
-#include "symbol/debuginfod.h"
 #include "symbol/demangle.h"
 #include "symbol/file.h"
 #include "symbol/table_cache.h"
@@ -218,6 +217,5 @@ void symbol_worker_main(int argc, char **argv)
 {
 	const struct role *const roles[] = { &symbolizer_role };
 
-	debuginfod_child_main(argc, argv);
 	role_main(argc, argv, roles, 1);
 }

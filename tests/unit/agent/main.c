@@ -2,7 +2,6 @@
 #include "opener/opener.h"
 #include "reader/reader.h"
 #include "roles/role.h"
-#include "symbol/debuginfod.h"
 #include "symbol/worker.h"
 
 int test_config(void);
@@ -16,7 +15,6 @@ int main(int argc, char **argv)
 {
 	const struct role *const roles[] = { &reader_role, &symbolizer_role, &opener_role };
 
-	debuginfod_child_main(argc, argv);
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	return test_config() + test_memory_plan() + test_metrics() + test_parts() +
 	       test_privileges() + test_report();

@@ -3,7 +3,6 @@
 #include "opener/opener.h"
 #include "reader/reader.h"
 #include "roles/role.h"
-#include "symbol/debuginfod.h"
 #include "symbol/worker.h"
 #include "tests/unit/cli/recorder.h"
 
@@ -39,7 +38,6 @@ int main(int argc, char **argv)
 	const struct role *const roles[] = { &reader_role, &symbolizer_role, &opener_role,
 					     &exporter_role };
 
-	debuginfod_child_main(argc, argv);
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	recorder_main(argc, argv);
 	return test_agent() + test_agent_exporter() + test_args() + test_child() + test_commands() +

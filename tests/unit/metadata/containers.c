@@ -12,10 +12,12 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "fetch/fetcher.h"
 #include "metadata/cgroup.h"
 #include "metadata/kubelet.h"
 #include "net/http_server.h"
 #include "tests/test.h"
+#include "tests/unit/fetch/fixture.h"
 #include "tree.h"
 
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -243,6 +245,7 @@ static void queries_the_kubelet_if_no_file_has_the_name(void **state)
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", http_server_port(server));
 	snprintf(token, sizeof(token), "%s/token", t.dir);
 	opts.root = t.dir;
+	opts.fetcher = fixture_fetcher();
 	assert_int_equal(containers_new(&c, &opts, NULL), 0);
 	assert_string_equal(containers_find(c, &in_pod, 1)->name, "nginx");
 	assert_string_equal(containers_find(c, &in_pod, 1)->pod, "web-7d9");
@@ -261,6 +264,7 @@ static void queries_the_kubelet_if_no_file_has_the_name(void **state)
 	assert_int_equal(containers_new(&c, &opts, NULL), 0);
 	assert_string_equal(containers_find(c, &in_pod, 1)->name, "");
 	containers_free(c);
+	fetcher_free(opts.fetcher);
 	tree_fini(&t);
 }
 

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../fetch/fixture.h"
 #include "../net/fixture.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "fetch/fetcher.h"
 #include "tests/test.h"
 #include "tree.h"
 
@@ -95,15 +97,17 @@ static void the_result_of_the_callback_ends_parsing(void **state)
 static void urls_of_other_schemes_are_refused(void **state)
 {
 	static const char *const bad[] = { "", "host:10250", "ftp://host", "HTTP://host" };
+	const struct kubelet_opts no_ca = { .url = "https://host", .ca_file = "/nowhere" };
 	struct kubelet *k;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const struct kubelet_opts opts = { .url = bad[i] };
 		struct err err = { 0 };
 
-		assert_int_equal(kubelet_new(&k, bad[i], NULL, NULL, &err), -EINVAL);
+		assert_int_equal(kubelet_new(&k, &opts, &err), -EINVAL);
 		assert_non_null(strstr(err.msg, "kubelet: invalid URL"));
 	}
-	assert_int_equal(kubelet_new(&k, "https://host", NULL, "/nowhere", NULL), -EINVAL);
+	assert_int_equal(kubelet_new(&k, &no_ca, NULL), -EINVAL);
 	kubelet_free(NULL);
 }
 
@@ -113,15 +117,18 @@ static int request(const char *answer, const char *path, const char *token_file,
 {
 	struct fake_server *server = fake_server_new(&answer, 1);
 	char *url = fake_server_url(server, path);
+	struct fetcher *f = fixture_fetcher();
+	const struct kubelet_opts opts = { .fetcher = f, .url = url, .token_file = token_file };
 	struct kubelet *k;
 	int result;
 
 	*r = (struct reported){ 0 };
-	assert_int_equal(kubelet_new(&k, url, token_file, NULL, err), 0);
+	assert_int_equal(kubelet_new(&k, &opts, err), 0);
 	result = kubelet_pods(k, on_container, r, err);
 	*out_request =
 		fake_server_n_requests(server) ? strdup(fake_server_request(server, 0)) : NULL;
 	kubelet_free(k);
+	fetcher_free(f);
 	fake_server_free(server);
 	free(url);
 	return result;

@@ -348,53 +348,8 @@ static void a_report_that_does_not_fit_is_truncated(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* The report of a process without privileges, through its only descriptor. */
-struct dropped {
-	bool others_closed, is_root, may_write, has_capabilities;
-};
-
-static void report_dropped(int fd, int other)
-{
-	struct dropped d = { 0 };
-
-	sandbox_drop_privileges(fd);
-	d.others_closed = fcntl(other, F_GETFD) < 0;
-	d.is_root = geteuid() == 0 || setresuid(0, 0, 0) == 0;
-	d.has_capabilities = confine_capabilities() != 0;
-	/* Where the kernel has no Landlock, only the lost user protects files. */
-	d.may_write = open("/dev/shm/cameo-test-sandbox", O_WRONLY | O_CREAT, 0600) >= 0 &&
-		      confine_read_only() == 0;
-	(void)!write(fd, &d, sizeof(d));
-	_exit(0);
-}
-
-static void a_process_that_downloads_loses_its_rights_but_not_the_network(void **state)
-{
-	int pipe_fds[2], other = open("/dev/null", O_RDONLY | O_CLOEXEC), status;
-	struct dropped d;
-	pid_t pid;
-
-	assert_int_equal(pipe(pipe_fds), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0)
-		report_dropped(pipe_fds[1], other);
-	close(pipe_fds[1]);
-	assert_int_equal(read(pipe_fds[0], &d, sizeof(d)), sizeof(d));
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	unlink("/dev/shm/cameo-test-sandbox");
-	assert_true(d.others_closed);
-	assert_false(d.is_root);
-	assert_false(d.has_capabilities);
-	assert_false(d.may_write);
-	close(pipe_fds[0]);
-	close(other);
-}
-
 TEST_GROUP(test_sandbox, TEST(a_reader_can_use_memory_and_nothing_else),
 	   TEST(an_opener_can_read_files_but_not_write),
 	   TEST(an_exporter_can_use_the_network_and_read_files_but_reach_no_process),
 	   TEST(the_kernel_confirms_the_report), TEST(limits_are_those_of_the_role),
-	   TEST(a_report_that_does_not_fit_is_truncated),
-	   TEST(a_process_that_downloads_loses_its_rights_but_not_the_network))
+	   TEST(a_report_that_does_not_fit_is_truncated))

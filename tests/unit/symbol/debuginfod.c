@@ -13,8 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fetch/fetcher.h"
 #include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
+#include "tests/unit/fetch/fixture.h"
 #include "tests/unit/symbol/tempdir.h"
 
 #define ID     "0123456789abcdefghij"
@@ -135,11 +137,16 @@ static struct elf_build_id id_of(const char *text)
 	return id;
 }
 
+/* The process that downloads serves all tests. */
+static struct fetcher *fetcher;
+
 static struct debuginfod *client(const char *urls, const char *dir, unsigned int timeout_ms)
 {
-	struct debuginfod_opts opts = {
-		.urls = urls, .cache_dir = dir, .file_bytes = 1 << 20, .timeout_ms = timeout_ms
-	};
+	struct debuginfod_opts opts = { .fetcher = fetcher,
+					.urls = urls,
+					.cache_dir = dir,
+					.file_bytes = 1 << 20,
+					.timeout_ms = timeout_ms };
 	struct debuginfod *d;
 
 	assert_int_equal(debuginfod_new(&d, &opts, NULL), 0);
@@ -370,9 +377,20 @@ static void a_cache_directory_of_others_is_an_error(void **state)
 	assert_int_equal(debuginfod_new(&d, &opts, NULL), -EPERM);
 }
 
+static void the_process_that_downloads_is_started(void **state)
+{
+	fetcher = fixture_fetcher();
+}
+
+static void the_process_that_downloads_ends(void **state)
+{
+	fetcher_free(fetcher);
+}
+
 #define DIR_TEST(fn) cmocka_unit_test_setup_teardown(fn, tempdir_make, tempdir_remove)
 
-TEST_GROUP(test_debuginfod, DIR_TEST(downloads_a_file_once_and_caches_it),
+TEST_GROUP(test_debuginfod, TEST(the_process_that_downloads_is_started),
+	   DIR_TEST(downloads_a_file_once_and_caches_it),
 	   TEST(downloads_every_time_without_a_cache),
 	   DIR_TEST(a_file_that_no_server_has_is_requested_once),
 	   DIR_TEST(refuses_a_file_with_another_build_id),
@@ -380,4 +398,4 @@ TEST_GROUP(test_debuginfod, DIR_TEST(downloads_a_file_once_and_caches_it),
 	   DIR_TEST(servers_that_time_out_are_left_alone),
 	   DIR_TEST(replaces_a_cached_file_that_is_damaged),
 	   DIR_TEST(contacts_nothing_but_http_servers), TEST(urls_and_build_ids_have_limits),
-	   DIR_TEST(a_cache_directory_of_others_is_an_error))
+	   DIR_TEST(a_cache_directory_of_others_is_an_error), TEST(the_process_that_downloads_ends))

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "roles/role.h"
 #include "symbol/worker.h"
+#include "tests/unit/fetch/fixture.h"
 
 int test_cache_dir(void);
 int test_debugfile(void);
@@ -23,9 +25,10 @@ int test_worker_resolve(void);
 
 int main(int argc, char **argv)
 {
+	const struct role *const roles[] = { &symbolizer_role, &fixture_fetch_role };
 	int n_failed = 0;
 
-	symbol_worker_main(argc, argv);
+	role_main(argc, argv, roles, 2);
 	n_failed += test_cache_dir();
 	n_failed += test_debugfile();
 	n_failed += test_debuginfod();
