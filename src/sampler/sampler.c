@@ -40,9 +40,8 @@ struct sampler {
 	struct unwind_file *files;
 	struct vm_tables vms;
 	struct attach *events;
-	struct {
-		VEC(uint32_t *);
-	} chunks;
+	uint32_t *chunks[ARENA_CHUNKS_MAX]; /* NULL: not added, or returned */
+	uint32_t n_chunks;
 	struct bpf_link *exec_link, *fork_link;
 	struct bpf_link *programs; /* the iterator each_program */
 	struct sched_probe *off;   /* NULL: not requested, or refused for the reason in off_error */
@@ -335,7 +334,7 @@ static uint64_t mapped_bytes(const struct sampler *s)
 {
 	/* the ring's data pages are mapped twice, so that records never wrap */
 	return rules_bytes() + files_bytes() + 2 * (uint64_t)ring_bytes(s) +
-	       s->chunks.len * (uint64_t)ARENA_CHUNK_BYTES;
+	       s->n_chunks * (uint64_t)ARENA_CHUNK_BYTES;
 }
 
 int sampler_enable_stats(void)
@@ -398,9 +397,9 @@ void sampler_free(struct sampler *s)
 	bpf_link__destroy(s->programs);
 	closep(&s->stats_fd);
 	ring_buffer__free(s->ring);
-	for (size_t i = 0; i < s->chunks.len; i++)
-		munmap(s->chunks.data[i], ARENA_CHUNK_BYTES);
-	vec_fini(&s->chunks);
+	for (uint32_t i = 0; i < ARENA_CHUNKS_MAX; i++)
+		if (s->chunks[i])
+			munmap(s->chunks[i], ARENA_CHUNK_BYTES);
 	if (s->rules)
 		munmap(s->rules, rules_bytes());
 	if (s->files)
@@ -411,8 +410,8 @@ void sampler_free(struct sampler *s)
 }
 
 /*
- * Each chunk of the unwind tables is a map of its own, so that memory is allocated only as
- * the tables grow.
+ * Each chunk of the unwind tables is a map of its own, so that memory is allocated as the tables
+ * grow, and freed as they shrink.
  */
 static int sampler_add_chunk(void *ctx, uint32_t n, uint32_t **out_mem)
 {
@@ -428,16 +427,25 @@ static int sampler_add_chunk(void *ctx, uint32_t n, uint32_t **out_mem)
 	mem = mmap(NULL, ARENA_CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mem == MAP_FAILED)
 		return -errno;
-	r = vec_push(&s->chunks, mem);
+	r = bpf_map__update_elem(s->skel->maps.chunks, &n, sizeof(n), &fd, sizeof(fd), BPF_ANY);
 	if (r < 0) {
 		munmap(mem, ARENA_CHUNK_BYTES);
 		return r;
 	}
-	r = bpf_map__update_elem(s->skel->maps.chunks, &n, sizeof(n), &fd, sizeof(fd), BPF_ANY);
-	if (r < 0)
-		return r;
-	*out_mem = mem;
+	s->chunks[n] = *out_mem = mem;
+	s->n_chunks++;
 	return 0;
+}
+
+/* A walk that has looked the map up holds it until it ends. */
+static void sampler_release_chunk(void *ctx, uint32_t n)
+{
+	struct sampler *s = ctx;
+
+	(void)bpf_map__delete_elem(s->skel->maps.chunks, &n, sizeof(n), 0);
+	munmap(s->chunks[n], ARENA_CHUNK_BYTES);
+	s->chunks[n] = NULL;
+	s->n_chunks--;
 }
 
 void sampler_tables_memory(struct sampler *s, struct unwind_tables_memory *out)
@@ -447,6 +455,7 @@ void sampler_tables_memory(struct sampler *s, struct unwind_tables_memory *out)
 		.files = s->files,
 		.generation = &s->skel->bss->table_generation,
 		.add_chunk = sampler_add_chunk,
+		.release_chunk = sampler_release_chunk,
 		.ctx = s,
 		.max_chunks = s->opts.max_chunks,
 	};
@@ -601,7 +610,7 @@ int sampler_stats(const struct sampler *s, struct sampler_stats *out)
 		return -ENOMEM;
 	*out = (struct sampler_stats){
 		.n_cpus = s->n_possible,
-		.maps_bytes = s->fixed_bytes + s->chunks.len * (uint64_t)ARENA_CHUNK_BYTES,
+		.maps_bytes = s->fixed_bytes + s->n_chunks * (uint64_t)ARENA_CHUNK_BYTES,
 		.mapped_bytes = mapped_bytes(s),
 	};
 	r = bpf_map__lookup_elem(s->skel->maps.counts, &zero, sizeof(zero), per_cpu,

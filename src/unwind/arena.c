@@ -2,7 +2,8 @@
 /*
  * Allocates by first fit from a sorted list of free extents. The list is short, because the tables
  * of whole files come and go in few large ranges. Retired ranges wait in a queue until their grace
- * period is over.
+ * period is over. The first fit also empties the chunks at the end, which are returned once nothing
+ * has been in them for a while.
  */
 #include "unwind/arena.h"
 
@@ -14,6 +15,9 @@
 
 enum { ARENA_ALIGN = 8 };
 
+/* A storm of programs would otherwise return a chunk and add it again all the time. */
+#define EMPTY_NS 5000000000ULL
+
 struct extent {
 	uint32_t unit, n;
 };
@@ -24,9 +28,11 @@ struct retired {
 };
 
 struct unwind_arena {
-	uint32_t *chunks[ARENA_CHUNKS_MAX];
-	uint32_t n_chunks, max_chunks;
+	uint32_t *chunks[ARENA_CHUNKS_MAX];  /* NULL: not added, or returned */
+	uint64_t empty_ns[ARENA_CHUNKS_MAX]; /* since when nothing is in it; 0: something is */
+	uint32_t n_chunks, max_chunks;       /* that exist; may exist */
 	unwind_chunk_fn add;
+	unwind_chunk_release_fn release;
 	void *ctx;
 	uint64_t used;
 	struct {
@@ -92,16 +98,21 @@ static void free_list_add(struct unwind_arena *a, struct extent e)
 	a->free_list.len++;
 }
 
+/* Adds the first chunk that does not exist. */
 static int arena_grow(struct unwind_arena *a)
 {
+	uint32_t n = 0;
 	int r;
 
-	if (a->n_chunks >= a->max_chunks)
+	while (n < a->max_chunks && a->chunks[n])
+		n++;
+	if (n == a->max_chunks)
 		return -ENOSPC;
-	r = a->add(a->ctx, a->n_chunks, &a->chunks[a->n_chunks]);
+	r = a->add(a->ctx, n, &a->chunks[n]);
 	if (r < 0)
 		return r;
-	free_list_add(a, (struct extent){ a->n_chunks << ARENA_CHUNK_SHIFT, ARENA_CHUNK_UNITS });
+	free_list_add(a, (struct extent){ n << ARENA_CHUNK_SHIFT, ARENA_CHUNK_UNITS });
+	a->empty_ns[n] = 0;
 	a->n_chunks++;
 	return 0;
 }
@@ -166,7 +177,7 @@ void unwind_arena_retire(struct unwind_arena *a, uint32_t unit, uint32_t n_units
 	(void)vec_push(&a->retired, (struct retired){ { unit, n }, now_ns });
 }
 
-void unwind_arena_reap(struct unwind_arena *a, uint64_t now_ns)
+static void free_retired(struct unwind_arena *a, uint64_t now_ns)
 {
 	size_t i = 0;
 
@@ -177,6 +188,59 @@ void unwind_arena_reap(struct unwind_arena *a, uint64_t now_ns)
 	memmove(a->retired.data, a->retired.data + i,
 		(a->retired.len - i) * sizeof(*a->retired.data));
 	a->retired.len -= i;
+}
+
+/* Returns the index of the free extent that has all of chunk @n; the list's length if none has. */
+static size_t find_empty(const struct unwind_arena *a, uint32_t n)
+{
+	uint32_t begin = n << ARENA_CHUNK_SHIFT;
+	size_t i = 0;
+
+	while (i < a->free_list.len) {
+		struct extent e = a->free_list.data[i];
+
+		if (e.unit <= begin && e.unit + e.n >= begin + ARENA_CHUNK_UNITS)
+			break;
+		i++;
+	}
+	return i;
+}
+
+static void return_chunk(struct unwind_arena *a, uint32_t n, size_t extent)
+{
+	/* one extent may become two: no list that cannot grow may lose the other chunks */
+	if (vec_reserve(&a->free_list, a->free_list.len + 1) < 0)
+		return;
+	free_list_take(a, extent, n << ARENA_CHUNK_SHIFT, ARENA_CHUNK_UNITS);
+	a->release(a->ctx, n);
+	a->chunks[n] = NULL;
+	a->n_chunks--;
+}
+
+static void return_empty(struct unwind_arena *a, uint64_t now_ns)
+{
+	for (uint32_t n = 0; n < a->max_chunks; n++) {
+		size_t i = a->chunks[n] ? find_empty(a, n) : a->free_list.len;
+
+		if (i == a->free_list.len)
+			a->empty_ns[n] = 0;
+		else if (!a->empty_ns[n])
+			a->empty_ns[n] = now_ns;
+		else if (now_ns - a->empty_ns[n] >= EMPTY_NS)
+			return_chunk(a, n, i);
+	}
+}
+
+void unwind_arena_reap(struct unwind_arena *a, uint64_t now_ns)
+{
+	free_retired(a, now_ns);
+	if (a->release)
+		return_empty(a, now_ns);
+}
+
+void unwind_arena_set_release(struct unwind_arena *a, unwind_chunk_release_fn release)
+{
+	a->release = release;
 }
 
 void unwind_arena_write(struct unwind_arena *a, uint32_t unit, const void *from, size_t bytes)
@@ -197,7 +261,7 @@ void unwind_arena_write(struct unwind_arena *a, uint32_t unit, const void *from,
 
 uint32_t *unwind_arena_chunk(const struct unwind_arena *a, uint32_t n)
 {
-	return n < a->n_chunks ? a->chunks[n] : NULL;
+	return n < ARENA_CHUNKS_MAX ? a->chunks[n] : NULL;
 }
 
 uint64_t unwind_arena_room_units(const struct unwind_arena *a)

@@ -3,8 +3,9 @@
 
 /*
  * The memory of unwind tables and mapping arrays: an address space of 4-byte units in 1 MiB chunks
- * (bpf/shared/abi.h), which are added on demand up to a limit. The memory of a chunk is a BPF
- * map's, mapped into the agent, or plain memory in tests. Used by one thread.
+ * (bpf/shared/abi.h), which are added on demand up to a limit and returned when they are
+ * empty. The memory of a chunk is a BPF map's, mapped into the agent, or plain memory in tests.
+ * Used by one thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,8 @@ struct unwind_arena;
  * -errno.
  */
 typedef int (*unwind_chunk_fn)(void *ctx, uint32_t n, uint32_t **out_mem);
+/* Frees the memory of chunk @n, in which nothing is. It may be added again later. */
+typedef void (*unwind_chunk_release_fn)(void *ctx, uint32_t n);
 
 /* @add is called for at most @max_chunks chunks. Returns 0 or -ENOMEM. */
 int unwind_arena_new(struct unwind_arena **out, uint32_t max_chunks, unwind_chunk_fn add,
@@ -43,6 +46,12 @@ int unwind_arena_alloc(struct unwind_arena *a, uint32_t n_units, bool straddle, 
 #define UNWIND_GRACE_NS 1000000000ULL
 void unwind_arena_retire(struct unwind_arena *a, uint32_t unit, uint32_t n_units, uint64_t now_ns);
 void unwind_arena_reap(struct unwind_arena *a, uint64_t now_ns);
+
+/*
+ * Has unwind_arena_reap() return chunks in which nothing has been for five seconds. Without it, the
+ * arena does not shrink.
+ */
+void unwind_arena_set_release(struct unwind_arena *a, unwind_chunk_release_fn release);
 
 /* Copies @bytes, a multiple of 4, to the units from @unit on, across chunks. */
 void unwind_arena_write(struct unwind_arena *a, uint32_t unit, const void *from, size_t bytes);

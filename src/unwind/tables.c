@@ -70,6 +70,7 @@ int unwind_tables_new(struct unwind_tables **out, const struct unwind_tables_mem
 	r = unwind_arena_new(&t->arena, mem->max_chunks, mem->add_chunk, mem->ctx);
 	if (r < 0)
 		return r;
+	unwind_arena_set_release(t->arena, mem->release_chunk);
 	*out = steal_ptr(&t);
 	return 0;
 }

@@ -24,6 +24,7 @@ struct unwind_tables_memory {
 	struct unwind_file *files; /* UNWIND_FILES_MAX entries, zeroed */
 	volatile uint32_t *generation;
 	unwind_chunk_fn add_chunk;
+	unwind_chunk_release_fn release_chunk; /* NULL: chunks are never returned */
 	void *ctx;
 	uint32_t max_chunks;
 };

@@ -21,6 +21,14 @@ static int add_chunk(void *ctx, uint32_t n, uint32_t **out)
 	return 0;
 }
 
+static void release_chunk(void *ctx, uint32_t n)
+{
+	struct memory *m = ctx;
+
+	free(m->chunks[n]);
+	m->chunks[n] = NULL;
+}
+
 static void memory_free(struct memory *m)
 {
 	for (int i = 0; i < 4; i++)
@@ -114,7 +122,53 @@ static void freed_neighbours_are_merged(void **state)
 	memory_free(&mem);
 }
 
+static void empty_chunks_are_returned_and_added_again(void **state)
+{
+	struct memory mem = { { 0 } };
+	uint32_t unit[4], again;
+	struct unwind_arena *a;
+
+	assert_int_equal(unwind_arena_new(&a, 4, add_chunk, &mem), 0);
+	unwind_arena_set_release(a, release_chunk);
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(unwind_arena_alloc(a, ARENA_CHUNK_UNITS, false, &unit[i]), 0);
+	unwind_arena_retire(a, unit[1], ARENA_CHUNK_UNITS, 0);
+	unwind_arena_retire(a, unit[2], ARENA_CHUNK_UNITS, 0);
+	unwind_arena_reap(a, UNWIND_GRACE_NS);
+	assert_int_equal(unwind_arena_bytes(a), 4 * ARENA_CHUNK_BYTES);
+	unwind_arena_reap(a, UNWIND_GRACE_NS + 60000000000ULL);
+	assert_int_equal(unwind_arena_bytes(a), 2 * ARENA_CHUNK_BYTES);
+	assert_null(mem.chunks[1]);
+	assert_null(unwind_arena_chunk(a, 2));
+	assert_int_equal(unwind_arena_room_units(a), 2 * ARENA_CHUNK_UNITS);
+	assert_int_equal(unwind_arena_alloc(a, 2 * ARENA_CHUNK_UNITS, true, &again), 0);
+	assert_int_equal(again, unit[1]);
+	assert_int_equal(unwind_arena_alloc(a, 8, false, &again), -ENOSPC);
+	unwind_arena_free(a);
+	memory_free(&mem);
+}
+
+static void a_chunk_that_is_used_again_stays(void **state)
+{
+	struct memory mem = { { 0 } };
+	struct unwind_arena *a;
+	uint32_t unit;
+
+	assert_int_equal(unwind_arena_new(&a, 4, add_chunk, &mem), 0);
+	unwind_arena_set_release(a, release_chunk);
+	assert_int_equal(unwind_arena_alloc(a, 64, false, &unit), 0);
+	unwind_arena_retire(a, unit, 64, 0);
+	unwind_arena_reap(a, UNWIND_GRACE_NS);
+	assert_int_equal(unwind_arena_alloc(a, 64, false, &unit), 0);
+	unwind_arena_reap(a, 60000000000ULL);
+	unwind_arena_reap(a, 120000000000ULL);
+	assert_int_equal(unwind_arena_bytes(a), ARENA_CHUNK_BYTES);
+	unwind_arena_free(a);
+	memory_free(&mem);
+}
+
 TEST_GROUP(test_arena, TEST(ranges_do_not_overlap_and_keep_their_bytes),
 	   TEST(a_range_may_cross_chunks_only_on_request),
 	   TEST(the_limit_holds_and_retired_ranges_come_back_after_the_grace_period),
-	   TEST(freed_neighbours_are_merged))
+	   TEST(freed_neighbours_are_merged), TEST(empty_chunks_are_returned_and_added_again),
+	   TEST(a_chunk_that_is_used_again_stays))
