@@ -77,9 +77,10 @@ uint32_t file_table_vdso(struct file_table *f);
 struct table_maker *file_table_maker(struct file_table *f);
 
 /*
- * Eviction: when file_table_needs_sweep(), call file_table_mark() for each file that is still
- * in use, then file_table_sweep(). A file that was not marked in two sweeps in a row is
- * closed, and its id may be reused; the id that was freed first is reused first.
+ * Eviction: now and then, and when file_table_needs_sweep(), call file_table_mark() for each file
+ * that is still in use, then file_table_sweep(). A file that was not marked in two sweeps in a row
+ * is closed, its unwind table is dropped, and its id may be reused; the id that was freed first is
+ * reused first.
  */
 bool file_table_needs_sweep(const struct file_table *f);
 void file_table_mark(struct file_table *f, uint32_t id);

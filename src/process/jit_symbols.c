@@ -43,7 +43,8 @@ struct jit_symbols {
 	} entries;
 	struct index by_program;   /* maps to an index of all */
 	struct role_pool *readers; /* NULL until needed; of the thread that symbolizes */
-	unsigned int n_idle;       /* batches since the reader had work */
+	size_t reader_bytes;
+	unsigned int n_idle; /* batches since the reader had work */
 };
 
 struct program_key {
@@ -65,8 +66,14 @@ int jit_symbols_new(struct jit_symbols **out, struct process_table *procs)
 		return -ENOMEM;
 	pthread_mutex_init(&j->lock, NULL);
 	j->procs = procs;
+	j->reader_bytes = READER_BYTES;
 	*out = j;
 	return 0;
+}
+
+void jit_symbols_set_reader_bytes(struct jit_symbols *j, size_t bytes)
+{
+	j->reader_bytes = bytes;
 }
 
 static void drop_sources(struct process_jit *pj)
@@ -257,7 +264,7 @@ static struct role_pool *get_readers(struct jit_symbols *j)
 	const struct role_pool_opts opts = {
 		.max_children = 1,
 		.max_abandoned = READERS_HUNG_MAX,
-		.memory_bytes = READER_BYTES,
+		.memory_bytes = j->reader_bytes,
 	};
 
 	if (!j->readers)

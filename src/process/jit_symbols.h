@@ -32,6 +32,9 @@ void jit_symbols_free(struct jit_symbols *j);
 
 DEFINE_FREEP(struct jit_symbols, jit_symbols_free)
 
+/* Limits the heap of the reader process; 24 MiB by default. Call it before the first look-up. */
+void jit_symbols_set_reader_bytes(struct jit_symbols *j, size_t bytes);
+
 /*
  * Notes that generated code of the program that began as @pid at @start_ns was sampled, and opens
  * its files. Cheap for a program that is known.

@@ -42,6 +42,7 @@
 #define UPKEEP_NS          1000000000ULL
 #define IDLE_NS            30000000000ULL /* readers without work are ended then */
 #define UNREAD_WAIT_MAX_NS 300000000000ULL
+#define SWEEP_NS           10000000000ULL
 
 enum {
 	PRIORITY = -15,
@@ -63,7 +64,7 @@ struct session {
 	uint64_t n_unread, unread_due_ns, unread_wait_ns; /* see retry_unread_files() */
 	uint64_t start_ns;
 	uint64_t sideband_ns; /* events up to this time have been applied */
-	uint64_t next_upkeep_ns;
+	uint64_t next_upkeep_ns, next_sweep_ns;
 	bool paused;
 	_Atomic uint32_t kernel_changes;
 	int own_priority; /* nice value at session_open() */
@@ -384,6 +385,12 @@ static void stop_idle_readers(struct session *s)
 	s->n_requests = c.requests;
 }
 
+void session_stop_idle_readers(struct session *s)
+{
+	role_pool_stop_idle(s->parts.readers);
+	lang_client_stop_idle(s->parts.lang_client);
+}
+
 /*
  * Has files opened again that could not be read, because an opener hung or was killed: soon, and
  * after twice as long each time that more of them fail.
@@ -526,32 +533,15 @@ bool session_program_has_ended(struct session *s, uint32_t pid, uint64_t start_n
 	return !p || p->end_ns || p->start_ns != start_ns;
 }
 
-static void mark_word(struct file_table *f, uint64_t word)
-{
-	if (word >> FRAME_KIND_SHIFT == FRAME_NATIVE)
-		file_table_mark(f, (uint32_t)((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS));
-}
-
-static void mark_counts(struct file_table *f, const struct sample_counts *c)
-{
-	for (uint32_t i = 0; i < sample_counts_n_stacks(c); i++) {
-		size_t n;
-		const uint64_t *words = sample_counts_stack(c, i, &n);
-
-		for (size_t k = 0; k < n; k++)
-			mark_word(f, words[k]);
-	}
-}
-
 void session_sweep_files(struct session *s, const struct sample_counts *kept)
 {
+	uint64_t now_ns = clock_monotonic_ns();
+
 	/* queued records refer to files, too */
-	if (!file_table_needs_sweep(s->parts.files) || s->is_behind)
+	if (s->is_behind || (now_ns < s->next_sweep_ns && !file_table_needs_sweep(s->parts.files)))
 		return;
-	process_table_mark_files(s->parts.procs);
-	mark_counts(s->parts.files, record_decoder_counts(s->parts.decoder));
-	mark_counts(s->parts.files, kept);
-	file_table_sweep(s->parts.files, clock_monotonic_ns());
+	s->next_sweep_ns = now_ns + SWEEP_NS;
+	session_parts_sweep_files(&s->parts, kept, now_ns);
 }
 
 size_t session_table_bytes(const struct session *s, uint32_t id, uint64_t *out_rows)

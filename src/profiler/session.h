@@ -120,6 +120,8 @@ bool session_ran_until(struct session *s, uint32_t pid, uint64_t start_ns, uint6
 bool session_program_has_ended(struct session *s, uint32_t pid, uint64_t start_ns);
 /* Starts or stops separating a thread's samples by CPU. */
 void session_set_keep_cpus(struct session *s, bool keep);
+/* Ends the readers without work, to release their memory. The next request starts others. */
+void session_stop_idle_readers(struct session *s);
 /* Pauses or resumes sampling. Returns 0 or -errno. */
 int session_pause(struct session *s, bool pause);
 struct file_table *session_files(struct session *s);

@@ -34,6 +34,11 @@ struct session_opts {
 	 */
 	unsigned int n_readers;
 	size_t reader_bytes;
+	/*
+	 * Heaps of the reader of language runtimes, and of that of perf maps and jitdumps. 0: 32
+	 * and 24 MiB.
+	 */
+	size_t lang_reader_bytes, jit_reader_bytes;
 	uint32_t sideband_bytes; /* each CPU's ring of process events; 0: 256 KiB */
 	uint64_t stop_ns;  /* longest time for which session_stop() builds tables; 0: no limit */
 	bool exclude_self; /* ignore this process and its children */

@@ -9,6 +9,7 @@
 #include "process/process_table.h"
 #include "process/sideband.h"
 #include "profiler/record_decoder.h"
+#include "profiler/sample_counts.h"
 #include "profiler/session_opts.h"
 #include "reader/lang_client.h"
 #include "reader/reader.h"
@@ -75,7 +76,7 @@ static int create_langs(struct session_parts *p, const struct vm_tables *vms,
 			const struct session_opts *o)
 {
 	const struct lang_client_opts client = {
-		.reader_bytes = LANG_READER_BYTES,
+		.reader_bytes = o->lang_reader_bytes ? o->lang_reader_bytes : LANG_READER_BYTES,
 		.timeout_ms = LANG_ASK_MS,
 		.detect_ms = LANG_DETECT_MS,
 	};
@@ -146,6 +147,8 @@ static int create_tables(struct session_parts *p, const struct session_opts *o,
 		process_table_set_langs(p->procs, p->langs);
 		r = jit_symbols_new(&p->jits, p->procs);
 	}
+	if (r == 0 && o->jit_reader_bytes)
+		jit_symbols_set_reader_bytes(p->jits, o->jit_reader_bytes);
 	if (r == 0)
 		r = create_decoder(p, o, hooks);
 	return r;
@@ -182,4 +185,30 @@ void session_parts_close(struct session_parts *p)
 	sideband_free(p->sideband);
 	sampler_free(p->sampler);
 	*p = (struct session_parts){ 0 };
+}
+
+static void mark_word(struct file_table *f, uint64_t word)
+{
+	if (word >> FRAME_KIND_SHIFT == FRAME_NATIVE)
+		file_table_mark(f, (uint32_t)((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS));
+}
+
+static void mark_counts(struct file_table *f, const struct sample_counts *c)
+{
+	for (uint32_t i = 0; i < sample_counts_n_stacks(c); i++) {
+		size_t n;
+		const uint64_t *words = sample_counts_stack(c, i, &n);
+
+		for (size_t k = 0; k < n; k++)
+			mark_word(f, words[k]);
+	}
+}
+
+void session_parts_sweep_files(struct session_parts *p, const struct sample_counts *kept,
+			       uint64_t now_ns)
+{
+	process_table_mark_files(p->procs);
+	mark_counts(p->files, record_decoder_counts(p->decoder));
+	mark_counts(p->files, kept);
+	file_table_sweep(p->files, now_ns);
 }

@@ -18,6 +18,7 @@ struct process_table;
 struct record_decoder;
 struct ring_reader;
 struct role_pool;
+struct sample_counts;
 struct sampler;
 struct session_opts;
 struct sideband;
@@ -57,3 +58,7 @@ int session_parts_open(struct session_parts *p, const struct session_opts *o,
 
 /* Frees the parts that exist. */
 void session_parts_close(struct session_parts *p);
+
+/* Forgets files that neither a process, nor the present counts, nor @kept refer to. */
+void session_parts_sweep_files(struct session_parts *p, const struct sample_counts *kept,
+			       uint64_t now_ns);

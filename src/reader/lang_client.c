@@ -16,7 +16,7 @@
 enum {
 	READERS_HUNG_MAX = 8, /* beyond, readers that hang in the kernel are not replaced */
 	TRIES = 3,            /* of a file whose reader was killed */
-	IDLE_S = 60,
+	IDLE_S = 30,
 	LOSS_SHARE = 20,    /* as divisor: time that may be lost to unknown processes, */
 	LOSS_MAX_MS = 1000, /* up to this at once */
 	/* answers that begin before LONG_STREAM_MAX is reached, and the last one */
@@ -84,8 +84,12 @@ void lang_client_free(struct lang_client *c)
 
 void lang_client_upkeep(struct lang_client *c)
 {
-	if (clock_monotonic_ns() - c->used_ns < IDLE_S * (uint64_t)CLOCK_SECOND_NS)
-		return;
+	if (clock_monotonic_ns() - c->used_ns >= IDLE_S * (uint64_t)CLOCK_SECOND_NS)
+		lang_client_stop_idle(c);
+}
+
+void lang_client_stop_idle(struct lang_client *c)
+{
 	role_pool_stop_idle(c->pool);
 }
 

@@ -37,6 +37,8 @@ void lang_client_source(struct lang_client *c, struct lang_source *out);
 
 /* Ends the reader if it had nothing to do for a while; call it every second or so. */
 void lang_client_upkeep(struct lang_client *c);
+/* Ends the reader unless it works, to release its memory. The next request starts another. */
+void lang_client_stop_idle(struct lang_client *c);
 
 /* Any thread may call these. */
 void lang_client_counters(const struct lang_client *c, struct role_counters *out);

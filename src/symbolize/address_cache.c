@@ -150,14 +150,18 @@ static int generation_put(struct generation *g, const struct address_cache_place
 	return r;
 }
 
+void address_cache_age(struct address_cache *a)
+{
+	generation_fini(&a->old);
+	a->old = a->young;
+	a->young = (struct generation){ 0 };
+}
+
 int address_cache_put(struct address_cache *a, const struct address_cache_place *place,
 		      const struct symbol_frame *frames, size_t n)
 {
-	if (a->max_bytes && generation_bytes(&a->young) >= a->max_bytes / 2) {
-		generation_fini(&a->old);
-		a->old = a->young;
-		a->young = (struct generation){ 0 };
-	}
+	if (a->max_bytes && generation_bytes(&a->young) >= a->max_bytes / 2)
+		address_cache_age(a);
 	return generation_put(&a->young, place, frames, n);
 }
 

@@ -54,3 +54,6 @@ size_t address_cache_bytes(const struct address_cache *a);
 
 /* Drops all entries. */
 void address_cache_clear(struct address_cache *a);
+
+/* Drops the entries that were not used since the last call. */
+void address_cache_age(struct address_cache *a);

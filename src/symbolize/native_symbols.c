@@ -21,8 +21,13 @@
 enum {
 	BATCH = 1024,
 	SYMBOLIZER_FILES_MAX = 4096, /* each holds descriptors: above this, all are released */
-	IDLE_AFTER = 2, /* batches without a lookup after which the symbolizer is idled */
+	BUSY_LOOKUPS = 128,          /* of a batch: below, the worker's memory is worth more */
+	PRELIMINARY_SHARE = 4,       /* as divisor: of the memory of both caches */
+	SMALL_CACHE = 4 << 20,       /* whose unused names are not worth another lookup */
 };
+
+/* Time after which the worker is stopped if it had little to do, and unused names are dropped. */
+#define IDLE_NS 30000000000ULL
 
 /* Knowledge about one file of the file table. */
 struct file_state {
@@ -42,21 +47,23 @@ struct native_symbols {
 	struct address_cache *preliminary;  /* results that are valid in this batch only */
 	struct symbolizer_counters retired; /* sums of symbolizers that were replaced */
 	uint64_t n_lookups;                 /* lookups at the end of the last batch */
-	unsigned int n_quiet;               /* batches since the last one with a lookup */
+	uint64_t busy_ns;                   /* when a batch had many lookups, or the worker ended */
+	uint64_t aged_ns;                   /* when unused names were dropped */
 };
 
 int native_symbols_new(struct native_symbols **out, const struct native_symbols_opts *opts)
 {
 	_cleanup_(native_symbols_freep) struct native_symbols *s = calloc(1, sizeof(*s));
+	size_t preliminary_bytes = opts->address_cache_bytes / PRELIMINARY_SHARE;
 	int r;
 
 	if (!s)
 		return -ENOMEM;
 	s->opts = *opts;
 	s->opts.symbolizer.name_all = true;
-	r = address_cache_new(&s->cache, opts->address_cache_bytes);
+	r = address_cache_new(&s->cache, opts->address_cache_bytes - preliminary_bytes);
 	if (r == 0)
-		r = address_cache_new(&s->preliminary, opts->address_cache_bytes);
+		r = address_cache_new(&s->preliminary, preliminary_bytes);
 	if (r == 0)
 		r = symbolizer_new(&s->symbolizer, &s->opts.symbolizer);
 	if (r < 0)
@@ -123,26 +130,6 @@ void native_symbols_trim(struct native_symbols *s)
 }
 
 /*
- * Once all addresses of a few batches were in the cache, the worker is stopped to release its
- * memory: it starts again with the next unknown address.
- */
-void native_symbols_end_batch(struct native_symbols *s)
-{
-	struct symbolizer_counters c;
-
-	address_cache_clear(s->preliminary);
-	symbolizer_counters(s->symbolizer, &c);
-	s->n_quiet = c.addresses == s->n_lookups ? s->n_quiet + 1 : 0;
-	s->n_lookups = c.addresses;
-	if (c.files > SYMBOLIZER_FILES_MAX)
-		symbolizer_renew(s);
-	else if (s->n_quiet == IDLE_AFTER)
-		symbolizer_stop_worker(s->symbolizer);
-}
-
-/* ---- files ---------------------------------------------------------------------- */
-
-/*
  * A file is not evicted while a window that is being symbolized refers to it, so the result
  * stays valid after unlocking.
  */
@@ -157,6 +144,55 @@ static const struct file_info *file_get(struct native_symbols *s, uint32_t id)
 		pthread_mutex_unlock(s->opts.lock);
 	return info;
 }
+
+/* Releases the files that the file table has evicted, which the symbolizer still holds open. */
+static void release_evicted(struct native_symbols *s)
+{
+	for (uint32_t id = 1; id < s->states.len; id++) {
+		struct file_state *k = &s->states.data[id];
+		const struct file_info *info = k->added ? file_get(s, id) : NULL;
+
+		if (!k->added || (info && info->serial == k->serial))
+			continue;
+		symbolizer_release_file(s->symbolizer, k->symbolizer_id);
+		*k = (struct file_state){ 0 };
+	}
+}
+
+/*
+ * Once almost all addresses were in the cache for a while, the worker is stopped to release its
+ * memory: it starts again with the next unknown address.
+ */
+static void stop_idle_worker(struct native_symbols *s, uint64_t n_addresses, uint64_t now_ns)
+{
+	if (n_addresses - s->n_lookups >= BUSY_LOOKUPS || !s->busy_ns)
+		s->busy_ns = now_ns;
+	s->n_lookups = n_addresses;
+	if (now_ns - s->busy_ns < IDLE_NS)
+		return;
+	symbolizer_stop_worker(s->symbolizer);
+	s->busy_ns = now_ns;
+}
+
+void native_symbols_end_batch(struct native_symbols *s)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+	struct symbolizer_counters c;
+
+	address_cache_clear(s->preliminary);
+	if (now_ns - s->aged_ns >= IDLE_NS && address_cache_bytes(s->cache) > SMALL_CACHE) {
+		address_cache_age(s->cache);
+		s->aged_ns = now_ns;
+	}
+	release_evicted(s);
+	symbolizer_counters(s->symbolizer, &c);
+	if (c.files > SYMBOLIZER_FILES_MAX)
+		symbolizer_renew(s);
+	else
+		stop_idle_worker(s, c.addresses, now_ns);
+}
+
+/* ---- files ---------------------------------------------------------------------- */
 
 static void add_file(struct native_symbols *s, struct file_state *k, const struct file_info *info)
 {

@@ -63,5 +63,26 @@ static void respects_its_limit_and_retains_recently_used_entries(void **state)
 	address_cache_free(a);
 }
 
+static void ageing_drops_what_was_not_used_since_the_last_time(void **state)
+{
+	const struct address_cache_place used = { 1, 7 }, unused = { 2, 7 };
+	const struct symbol_frame f = { .name = "f" };
+	const struct symbol_frame *out;
+	struct address_cache *a;
+	size_t n;
+
+	assert_int_equal(address_cache_new(&a, 0), 0);
+	assert_int_equal(address_cache_put(a, &used, &f, 1), 0);
+	assert_int_equal(address_cache_put(a, &unused, &f, 1), 0);
+	address_cache_age(a);
+	assert_true(address_cache_get(a, &used, &out, &n));
+	address_cache_age(a);
+	assert_true(address_cache_get(a, &used, &out, &n));
+	assert_string_equal(out[0].name, "f");
+	assert_false(address_cache_get(a, &unused, &out, &n));
+	address_cache_free(a);
+}
+
 TEST_GROUP(test_address_cache, TEST(returns_the_stored_entry),
-	   TEST(respects_its_limit_and_retains_recently_used_entries))
+	   TEST(respects_its_limit_and_retains_recently_used_entries),
+	   TEST(ageing_drops_what_was_not_used_since_the_last_time))
