@@ -12,9 +12,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -22,7 +24,7 @@
 
 #include "roles/spawn.h"
 
-enum { REPORT_MAX = 256, GRACE_MS = 2000 };
+enum { REPORT_MAX = 256, GRACE_MS = 2000, PAGE = 4096 };
 
 struct channel {
 	const struct role *role;
@@ -198,6 +200,26 @@ static void serve(struct channel *c, int sock)
 	}
 }
 
+/*
+ * Unmaps the pages of code and constants that only the start needed; others are mapped again from
+ * the page cache when they are used. A segment that cannot be written has no other contents than
+ * the file.
+ */
+static int drop_segments(struct dl_phdr_info *info, size_t len, void *ctx)
+{
+	(void)len;
+	(void)ctx;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *h = &info->dlpi_phdr[i];
+		uintptr_t begin = (info->dlpi_addr + h->p_vaddr) & ~(uintptr_t)(PAGE - 1);
+		uintptr_t end = info->dlpi_addr + h->p_vaddr + h->p_memsz;
+
+		if (h->p_type == PT_LOAD && !(h->p_flags & PF_W))
+			(void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+	}
+	return 0;
+}
+
 static void run_role(const struct role *role, const struct spawn_args *args)
 {
 	const struct sandbox_opts opts = {
@@ -215,6 +237,7 @@ static void run_role(const struct role *role, const struct spawn_args *args)
 	c->role = role;
 	if (role->init && role->init(args->memory_bytes, &c->state) < 0)
 		exit_child();
+	(void)dl_iterate_phdr(drop_segments, NULL);
 	send_hello(c);
 	serve(c, SPAWN_FD);
 }
