@@ -44,8 +44,10 @@ enum {
 	STOP_LOOKUP_MS = 1500, /* and for looking up symbols */
 	STOP_SYMBOLIZE_MS = 3800,
 	UPKEEP_MS = 2000,
+	FULL_UPKEEP_MS = 200, /* while memory is almost full */
 	/* Shares of the memory limit, as divisors. */
 	SHARE_TRIM = 3,     /* free part below which unused heap is returned to the system */
+	SHARE_FULL = 5,     /* free part below which memory is almost full */
 	SHARE_RESERVE = 16, /* free part below which caches are dropped */
 };
 
@@ -429,20 +431,27 @@ static void end_window_if_due(struct agent *a, uint64_t now_ns)
 		agent_log(a, "level=error msg=\"not enough memory for a new window\"");
 }
 
+/* Returns true if less than the limit divided by @share is free. */
+static bool is_scarce(const struct agent *a, uint64_t share)
+{
+	return stats_held_bytes(&a->stats) > a->parts.plan.limit - a->parts.plan.limit / share;
+}
+
 /*
- * Keeps memory within the limit. Unused heap is returned to the system first. Caches are dropped
- * only if that is not enough, because refilling them costs time.
+ * The plan keeps each part within its share. This covers what no part can know: fragmentation, and
+ * pages of files. Unused heap is returned to the system first. Caches and children without work go
+ * only if that is not enough, because refilling and starting them costs time.
  */
 static void enforce_limit(struct agent *a)
 {
-	const struct agent_stats *s = &a->stats;
-	uint64_t held = stats_held_bytes(s);
-
-	if (held > a->parts.plan.limit - a->parts.plan.limit / SHARE_TRIM)
+	if (is_scarce(a, SHARE_TRIM))
 		malloc_trim(0);
-	if (held <= a->parts.plan.limit - a->parts.plan.limit / SHARE_RESERVE)
+	if (!is_scarce(a, SHARE_RESERVE))
 		return;
 	symbolizer_thread_shrink(a->parts.symbolizer_thread);
+	pthread_mutex_lock(&a->lock);
+	session_stop_idle_readers(a->parts.session);
+	pthread_mutex_unlock(&a->lock);
 	count(a, &a->stats.n_shrunk);
 }
 
@@ -452,9 +461,10 @@ static void upkeep(struct agent *a, uint64_t now_ns)
 	apply_config(a);
 	if (now_ns < a->next_upkeep_ns)
 		return;
-	a->next_upkeep_ns = now_ns + (uint64_t)UPKEEP_MS * CLOCK_MS_NS;
 	update_stats(a, now_ns);
 	enforce_limit(a);
+	a->next_upkeep_ns = now_ns + (is_scarce(a, SHARE_FULL) ? FULL_UPKEEP_MS : UPKEEP_MS) *
+					     (uint64_t)CLOCK_MS_NS;
 }
 
 /* ---- the loop ---------------------------------------------------------------------- */

@@ -18,11 +18,18 @@
  */
 #define CHILDREN_BYTES (10 * MIB)
 /* Below this, the agent could not keep the tables of a few programs. */
-#define SHARED_MIN (12 * MIB)
+#define SHARED_MIN (12 * MIB + QUEUE_MIN)
+#define QUEUE_MIN  (MIB / 2)
 /* With a smaller heap, the symbolizer cannot read the debug information of common programs. */
 #define WORKER_MIN (4 * MIB)
 /* With a smaller heap, a reader cannot make the unwind table of a C library. */
 #define READER_MIN (3 * MIB)
+/* A reader of language runtimes needs 2 MiB for most scripts, and 16 MiB for a large one. */
+#define LANG_READER_MIN (3 * MIB / 2)
+#define LANG_READER_MAX (32 * MIB)
+/* A reader of perf maps and jitdumps needs 1 MiB, and more for unusual jitdumps. */
+#define JIT_READER_MIN (1 * MIB)
+#define JIT_READER_MAX (24 * MIB)
 /* With as much for each, two files can be read at a time. A library of 100 MB needs 16 MiB. */
 #define READER_ENOUGH (32 * MIB)
 
@@ -43,18 +50,20 @@ enum {
 
 /*
  * Parts of a thousand of what is shared. Tables, the symbolizer, the readers, four equal caches and
- * queues, and the counts with the quarter that they may exceed their limit by: 285 + 222 + 200 +
- * 4 * 46 + 75 * 5/4 + 15.
+ * queues, and the counts with the quarter that they may exceed their limit by: 250 + 210 + 200 +
+ * 70 + 4 * 42 + 70 * 5/4 + 14.
  */
 enum {
-	TABLES = 285,
-	WORKER_RSS = 222,
+	TABLES = 250,
+	WORKER_RSS = 210,
 	READERS = 200,
-	CACHE = 46,
-	COUNTS = 75,
-	PART = 15,
+	LANG_READER = 70,
+	CACHE = 42,
+	COUNTS = 70,
+	PART = 14,
 };
-_Static_assert(TABLES + WORKER_RSS + READERS + 4 * CACHE + COUNTS * 5 / 4 + PART <= MILLE,
+_Static_assert(TABLES + WORKER_RSS + READERS + LANG_READER + 4 * CACHE + COUNTS * 5 / 4 + PART <=
+		       MILLE,
 	       "the parts are more than the whole");
 
 /* The smallest power of two that is at least @n. */
@@ -101,19 +110,38 @@ static uint64_t choose_sideband(uint32_t n_cpus, uint64_t available)
 	return bytes;
 }
 
+static uint64_t at_least(uint64_t bytes, uint64_t min)
+{
+	return bytes < min ? min : bytes;
+}
+
+static uint64_t at_most(uint64_t bytes, uint64_t max)
+{
+	return bytes > max ? max : bytes;
+}
+
+/*
+ * Divides what child processes may use. Perf maps are read while the symbolizer waits, so their
+ * reader has the part of its memory that is for mapped files.
+ */
+static void share_children(struct memory_plan *p, uint64_t shared)
+{
+	p->worker_rss = at_least(shared / MILLE * WORKER_RSS, WORKER_MIN + JIT_READER_MIN);
+	p->worker = at_least(p->worker_rss / 2, WORKER_MIN);
+	p->jit_reader = at_most(p->worker_rss - p->worker, JIT_READER_MAX);
+	p->readers = at_least(shared / MILLE * READERS, READER_MIN);
+	p->n_readers = p->readers >= 2 * READER_ENOUGH ? 2 : 1;
+	p->lang_reader = at_least(shared / MILLE * LANG_READER, LANG_READER_MIN);
+	p->lang_reader = at_most(p->lang_reader, LANG_READER_MAX);
+}
+
 static void share(struct memory_plan *p, uint64_t shared)
 {
 	uint64_t unit;
 
-	p->worker_rss = shared / MILLE * WORKER_RSS;
-	if (p->worker_rss < WORKER_MIN)
-		p->worker_rss = WORKER_MIN;
-	p->worker = p->worker_rss / 2 < WORKER_MIN ? WORKER_MIN : p->worker_rss / 2;
-	p->readers = shared / MILLE * READERS;
-	if (p->readers < READER_MIN)
-		p->readers = READER_MIN;
-	p->n_readers = p->readers >= 2 * READER_ENOUGH ? 2 : 1;
-	unit = (shared - p->worker_rss - p->readers) / (MILLE - WORKER_RSS - READERS);
+	share_children(p, shared);
+	unit = (shared - p->worker_rss - p->readers - p->lang_reader) /
+	       (MILLE - WORKER_RSS - READERS - LANG_READER);
 	p->tables = unit * TABLES;
 	p->addresses = p->symbols = p->scripts = p->backlog = unit * CACHE;
 	/* the symbolizer process holds the symbol tables, in its heap */
@@ -122,6 +150,14 @@ static void share(struct memory_plan *p, uint64_t shared)
 	p->counts = unit * COUNTS;
 	p->window = p->counts / 2;
 	p->part = unit * PART;
+}
+
+/* The queue grows to its share of what is not needed for a minimum of everything else. */
+static uint64_t choose_queue(uint64_t wanted, uint64_t available)
+{
+	uint64_t bytes = at_most(available / QUEUE_SHARE, QUEUE_MIN + (available - SHARED_MIN) / 2);
+
+	return at_most(wanted, bytes);
 }
 
 int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, struct err *err)
@@ -146,8 +182,7 @@ int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, 
 	p.ring_bytes = (uint32_t)choose_ring(n, left - SHARED_MIN);
 	p.sideband_bytes = (uint32_t)choose_sideband(n, left - SHARED_MIN);
 	left -= p.ring_bytes + sideband_total(n, p.sideband_bytes);
-	p.queue_bytes =
-		needs->queue_bytes < left / QUEUE_SHARE ? needs->queue_bytes : left / QUEUE_SHARE;
+	p.queue_bytes = choose_queue(needs->queue_bytes, left);
 	share(&p, left - p.queue_bytes);
 	*out = p;
 	return 0;
@@ -156,6 +191,6 @@ int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, 
 uint64_t memory_plan_total(const struct memory_plan *p, uint32_t n_cpus)
 {
 	return p->fixed_bytes + p->ring_bytes + sideband_total(n_cpus, p->sideband_bytes) +
-	       p->queue_bytes + p->tables + p->worker_rss + p->readers + p->addresses + p->scripts +
-	       p->backlog + p->counts + p->counts / 4 + p->part;
+	       p->queue_bytes + p->tables + p->worker_rss + p->readers + p->lang_reader +
+	       p->addresses + p->scripts + p->backlog + p->counts + p->counts / 4 + p->part;
 }

@@ -26,18 +26,20 @@ struct memory_plan {
 	uint32_t ring_bytes;     /* the ring of samples; a power of two */
 	uint32_t sideband_bytes; /* each CPU's ring of process events; a power of two */
 	uint64_t queue_bytes;
-	uint64_t tables;     /* unwind tables and mappings */
-	uint64_t worker_rss; /* the symbolizer process, with the files that it has mapped */
-	uint64_t worker;     /* its heap, part of worker_rss */
-	uint64_t readers;    /* the processes that make unwind tables, all together */
-	uint32_t n_readers;  /* those that do so at a time */
-	uint64_t addresses;  /* cache of symbolized addresses */
-	uint64_t symbols;    /* symbol tables, part of worker */
-	uint64_t scripts;    /* symbols of interpreted functions that are no longer in use */
-	uint64_t backlog;    /* records queued while unwind tables are built */
-	uint64_t counts;     /* samples are dropped a quarter above it */
-	uint64_t window;     /* part of counts: a window ends early above it */
-	uint64_t part;       /* profiles that are built at a time */
+	uint64_t tables;      /* unwind tables and mappings */
+	uint64_t worker_rss;  /* the symbolizer process, with the files that it has mapped */
+	uint64_t worker;      /* its heap, part of worker_rss */
+	uint64_t readers;     /* the processes that make unwind tables, all together */
+	uint32_t n_readers;   /* those that do so at a time */
+	uint64_t lang_reader; /* the process that reads language runtimes */
+	uint64_t jit_reader;  /* the one that reads perf maps and jitdumps; part of worker_rss */
+	uint64_t addresses;   /* cache of symbolized addresses */
+	uint64_t symbols;     /* symbol tables, part of worker */
+	uint64_t scripts;     /* symbols of interpreted functions that are no longer in use */
+	uint64_t backlog;     /* records queued while unwind tables are built */
+	uint64_t counts;      /* samples are dropped a quarter above it */
+	uint64_t window;      /* part of counts: a window ends early above it */
+	uint64_t part;        /* profiles that are built at a time */
 	/*
 	 * Copies of files of remote file systems. Most machines have none, so nothing is reserved
 	 * for them: caches shrink to make room.

@@ -218,7 +218,8 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	gauge(out, "cameo_memory_most_bytes", s->most_bytes,
 	      "The most memory that all processes, BPF maps and copies of remote files had "
 	      "together "
-	      "since the start, measured every two seconds.");
+	      "since the start, measured every two seconds, and more often while it is "
+	      "scarce.");
 	head(out, memory, "gauge", "Memory held by the agent, by purpose.");
 	put_labelled(out, memory, "of", "symbols", s->symbolizer_thread.symbols_bytes);
 	put_labelled(out, memory, "of", "scripts", s->langs_bytes);

@@ -49,11 +49,13 @@ static void check(const struct memory_plan *p, uint32_t n_cpus)
 	assert_true(p->sideband_bytes >= 32 << 10);
 	/* one chunk of tables at least, and a stack of the greatest depth in every queue */
 	assert_true(p->tables >= MIB);
-	assert_true(p->backlog >= 256 << 10 && p->counts >= 256 << 10);
+	assert_true(p->backlog >= 160 << 10 && p->counts >= 256 << 10);
 	assert_true(p->window <= p->counts);
 	assert_true(p->copies <= p->limit / 6 && p->copies <= 64 * MIB);
 	assert_true(p->worker >= 4 * MIB && p->worker <= p->worker_rss);
 	assert_true(p->readers >= 3 * MIB && p->n_readers >= 1 && p->n_readers <= 2);
+	assert_true(p->lang_reader >= 3 * MIB / 2 && p->lang_reader <= 32 * MIB);
+	assert_true(p->jit_reader >= MIB && p->jit_reader <= p->worker_rss - p->worker);
 	assert_true(p->n_readers == 1 || p->readers / p->n_readers >= 32 * MIB);
 }
 
@@ -115,7 +117,7 @@ static void the_default_limit_suits_a_small_machine_and_not_a_large_one(void **s
 	assert_int_equal(p.ring_bytes, 2 * MIB);
 	assert_int_equal(p.sideband_bytes, 256 << 10);
 	assert_int_equal(p.queue_bytes, 8 * MIB);
-	assert_true(p.tables > 24 * MIB);
+	assert_true(p.tables > 20 * MIB);
 	in.n_cpus = CPUS_MAX;
 	assert_int_equal(memory_plan_make(&p, &in, NULL), -EINVAL);
 	/* the smallest limit of the configuration */
