@@ -186,6 +186,8 @@ static __always_inline int is_same_program(const struct program_id *a, const str
 	return a->start_ns == b->start_ns && a->exec_id == b->exec_id;
 }
 
+#include "bpf/lib/newcomer.h"
+
 /* True if these are the registers of a thread in execve(), from either program. */
 static __always_inline int is_in_exec(const struct user_regs *regs)
 {
@@ -276,10 +278,32 @@ static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_o
 	return len;
 }
 
-/* Sends registers and a copy of the stack for the agent to walk. */
+/*
+ * Puts the frames of runtimes' lists behind a stack of @len bytes. Returns the number of words; the
+ * innermost ones, if there are more than fit.
+ */
+static __always_inline __u32 copy_vm_words(struct raw_record *r, struct walk *w, __u32 len)
+{
+	__u32 from = bounded_here(w->record.head.n_words);
+	__u32 n = bounded_here(w->record.head.n_vm_words);
+
+	if (n > RAW_VM_WORDS_MAX) {
+		n = RAW_VM_WORDS_MAX;
+		w->record.head.flags |= RECORD_VM_TRUNCATED;
+	}
+	if (from > RECORD_WORDS_MAX || len > RAW_STACK_MAX ||
+	    bpf_probe_read_kernel(r->stack + len, n * sizeof(__u64), w->record.words + from))
+		return 0;
+	return n;
+}
+
+/*
+ * Sends registers and a copy of the stack for the agent to walk, and the frames of runtimes' lists,
+ * which would be others by then.
+ */
 static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 which)
 {
-	__u32 key = walk_number(which), len;
+	__u32 key = walk_number(which), len, n;
 	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &key);
 
 	if (!r)
@@ -295,13 +319,17 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 				      sizeof(__u64),
 			      w->record.words);
 	len = copy_stack(r, w->leaf_regs[UREG_RSP], which == WALK_OFF);
+	n = copy_vm_words(r, w, bounded_here(len));
 	r->head = w->record.head;
 	r->head.type = RECORD_RAW;
 	r->head.n_words = w->record.head.n_kernel;
+	r->head.n_vm_words = n;
 	r->head.stack_len = len;
 	len = bounded_here(len);
-	if (len > RAW_STACK_MAX)
+	n = bounded_here(n);
+	if (len > RAW_STACK_MAX || n > RAW_VM_WORDS_MAX)
 		return;
+	len += n * sizeof(__u64);
 	c->n[COUNTER_SENT_RAW]++;
 	/*
 	 * The agent is woken at once: it reads what the copy does not hold before the process
@@ -332,49 +360,53 @@ static __always_inline void count_walk(struct counters *c, struct walk *w)
 		c->walk_errors[last]++;
 }
 
-/*
- * Sends a stack whose program's mappings are not published. At the end of an exec the registers are
- * still those of the old program and the memory is that of the new one: there is no stack.
- */
-static __always_inline void send_unknown(struct counters *c, struct walk *w, __u32 which)
+/* Walks the native stack of a published program. Returns 1 if the agent has to. */
+static __always_inline int native_stack(struct counters *c, struct walk *w, __u32 which)
 {
-	if (!(w->record.head.flags & RECORD_IN_EXEC)) {
-		send_raw(c, w, which);
-		return;
+	int r = WALK_CONTINUE;
+
+	walk_begin(w);
+	for (int i = 0; i < WALK_TURNS_MAX; i++) {
+		r = walk_step(which);
+		if (r)
+			break;
 	}
-	w->record.head.flags |= RECORD_NO_USER;
-	send_walked(c, w);
+	if (r == WALK_NEED_FILE || r == WALK_NEED_MAPPINGS)
+		return 1;
+	if (r == WALK_CONTINUE)
+		walk_fail(w, WALK_ERR_DEPTH);
+	count_walk(c, w);
+	return 0;
 }
 
 static __always_inline void user_stack(struct counters *c, struct walk *w, __u32 pid, __u32 which)
 {
 	struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct task_struct *task = (void *)bpf_get_current_task();
-	int r = WALK_CONTINUE;
+	int is_raw = 1;
 
 	w->fs_base = BPF_CORE_READ(task, thread.fsbase);
-
-	if (!p || !is_same_program(&p->program, &w->record.head.program)) {
-		send_unknown(c, w, which);
+	if (p && is_published(p, &w->record.head)) {
+		w->process = *p;
+		is_raw = native_stack(c, w, which);
+	} else if (w->record.head.flags & RECORD_IN_EXEC) {
+		/*
+		 * At the end of an exec the registers are still those of the old program and the
+		 * memory is that of the new one: there is no stack.
+		 */
+		w->record.head.flags |= RECORD_NO_USER;
+		send_walked(c, w);
 		return;
+	} else {
+		newcomer_describe(w, task);
+		walk_begin(w);
 	}
-	walk_begin(w, p);
-	for (int i = 0; i < WALK_TURNS_MAX; i++) {
-		r = walk_step(which);
-		if (r)
-			break;
-	}
-	if (r == WALK_NEED_FILE || r == WALK_NEED_MAPPINGS) {
-		w->record.head.n_words = w->record.head.n_kernel;
-		send_raw(c, w, which);
-		return;
-	}
-	if (r == WALK_CONTINUE)
-		walk_fail(w, WALK_ERR_DEPTH);
-	count_walk(c, w);
 	vm_walk(w, which);
 	vm_copy_new(w, which);
-	send_walked(c, w);
+	if (is_raw)
+		send_raw(c, w, which);
+	else
+		send_walked(c, w);
 }
 
 static __always_inline void record_begin(struct walk *w, __u64 id)
@@ -494,78 +526,7 @@ int on_sample(struct perf_event_ctx *ctx)
 	return 0;
 }
 
-static __always_inline void *saved_registers_of(struct task_struct *task)
-{
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return (void *)bpf_task_pt_regs(task);
-	return task->stack + KERNEL_STACK_BYTES - sizeof(struct user_regs);
-}
-
-/*
- * Reports the identity of a program of @pid. The kernel's side-band has the order of events but no
- * identity; the two meet in the agent by the time, which here is later than the side-band's event.
- */
-static __always_inline void send_program(struct task_struct *task, __u32 pid)
-{
-	struct record_header h = { .type = RECORD_PROGRAM, .pid = pid, .tid = pid };
-	struct counters *c = counters_get();
-
-	h.time_ns = bpf_ktime_get_ns();
-	program_of(task, &h.program);
-	bpf_probe_read_kernel(h.comm, sizeof(h.comm), &task->comm);
-	if (bpf_ringbuf_output(&ring, &h, sizeof(h), BPF_RB_NO_WAKEUP) && c)
-		c->n[COUNTER_PROGRAMS_LOST]++;
-}
-
-SEC("raw_tp/sched_process_exec")
-int on_exec(void *ctx)
-{
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-
-	if (!selected_only || bpf_map_lookup_elem(&selected, &pid))
-		send_program((void *)bpf_get_current_task(), pid);
-	return 0;
-}
-
-SEC("raw_tp/sched_process_fork")
-int on_fork(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
-	__u32 parent_pid = BPF_CORE_READ(parent, tgid), child_pid = BPF_CORE_READ(child, tgid);
-	__u64 start_ns;
-
-	if (parent_pid == child_pid)
-		return 0;
-	if (selected_only) {
-		if (!select_children || !bpf_map_lookup_elem(&selected, &parent_pid))
-			return 0;
-		start_ns = BPF_CORE_READ(child, start_boottime);
-		bpf_map_update_elem(&selected, &child_pid, &start_ns, BPF_ANY);
-	}
-	send_program(child, child_pid);
-	return 0;
-}
-
-/* The iterator writes one record for each process. */
-SEC("iter/task")
-int each_program(struct bpf_iter__task *ctx)
-{
-	struct record_header h = { .type = RECORD_PROGRAM };
-	struct task_struct *task = ctx->task;
-	struct user_regs regs = { .orig_rax = 0 };
-
-	if (!task || task->pid != task->tgid)
-		return 0;
-	if (!(task->flags & PF_KTHREAD))
-		bpf_probe_read_kernel(&regs, sizeof(regs), saved_registers_of(task));
-	h.flags = is_in_exec(&regs) ? RECORD_IN_EXEC : 0;
-	h.pid = h.tid = task->tgid;
-	h.time_ns = bpf_ktime_get_ns();
-	program_of(task, &h.program);
-	bpf_probe_read_kernel(h.comm, sizeof(h.comm), &task->comm);
-	bpf_seq_write(ctx->meta->seq, &h, sizeof(h));
-	return 0;
-}
+#include "bpf/lib/programs.h"
 
 _Static_assert((KERNEL_FRAMES_MAX & (KERNEL_FRAMES_MAX + 1)) == 0, "used as a mask");
 

@@ -31,8 +31,23 @@ struct perf_event_ctx {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct super_block {
+	__u32 s_dev;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	long long i_size;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
 struct mm_struct {
 	unsigned long start_code; /* 0 in the new memory of an exec until the program is in place */
+	struct file *exe_file;
 };
 
 struct thread_struct {

@@ -22,11 +22,10 @@
 #include "bpf/lib/walk_memory.h"
 #include "bpf/lib/walk_state.h"
 
-/* Begins the walk of a process's stack at the registers in w->leaf_regs. */
-static __always_inline void walk_begin(struct walk *w, const struct unwind_process *p)
+/* Begins the walk of the stack of w->process at the registers in w->leaf_regs. */
+static __always_inline void walk_begin(struct walk *w)
 {
 	__builtin_memcpy(w->regs, w->leaf_regs, sizeof(w->regs));
-	w->process = *p;
 	w->mapping.start = 0;
 	w->mapping.end = 0;
 	w->window_at = 0;

@@ -131,6 +131,7 @@ enum {
 enum {
 	RAW_STACK_MAX = 32 * 1024,
 	RAW_STACK_SHORT = 8 * 1024, /* used when the ring is half full */
+	RAW_VM_WORDS_MAX = 1024,
 };
 
 struct sample_record {
@@ -144,7 +145,11 @@ struct raw_record {
 	__u64 fs_base; /* TLS base of the thread, by which runtimes identify it */
 	__u64 kernel[KERNEL_FRAMES_MAX];
 	__u64 stack_at; /* address of stack[0]: rsp, or the next page if the one at rsp is absent */
-	__u8 stack[RAW_STACK_MAX]; /* ascending addresses; the first stack_len bytes are sent */
+	/*
+	 * Ascending addresses; the first stack_len bytes are sent. They are followed by the
+	 * n_vm_words of runtimes' lists, if the runtime was known.
+	 */
+	__u8 stack[RAW_STACK_MAX + RAW_VM_WORDS_MAX * sizeof(__u64)];
 };
 
 /*
@@ -278,11 +283,33 @@ struct unwind_process {
 	 * A runtime has not reported yet where its code is: samples in anonymous code are sent raw.
 	 */
 	__u32 generated_pending;
+	/*
+	 * 0, or the time (CLOCK_MONOTONIC) up to which this is valid: a child has its parent's
+	 * until the agent publishes its own.
+	 */
+	__u64 until_ns;
 	struct vm_slot vms[VM_SLOTS_MAX];
+};
+
+/*
+ * An executable that is an interpreter. Where its process is not published yet, the frames of the
+ * runtime are found by it.
+ */
+struct executable_key {
+	__u64 inode;
+	__u32 device; /* as the kernel has it: major << 20 | minor */
+	__u32 reserved;
+};
+
+struct executable {
+	__u64 bytes; /* size of the file: another one may have its inode by now */
+	__u32 vm, file;
+	__u64 bias; /* load bias, relative to the start of the program's code */
 };
 
 enum {
 	PROCESSES_MAX = 32768,
+	EXECUTABLES_MAX = 1024,
 	EVENTS_MAX = 8, /* events of one recording; a power of two, used as a mask */
 };
 

@@ -81,6 +81,12 @@ struct vm_slot {
 	(FRAME_WORD(FRAME_VM, ((__u64)(vm) << 48) | VM_FRAME_ADDR(addr)) | (__u64)(slot) << 57)
 
 /*
+ * The second word of a frame, without an address, that stands for all frames of an activation: they
+ * could only be read after the sample, when the thread may have entered other functions.
+ */
+#define VM_FRAME_LATE 0xffffffff00000000ULL
+
+/*
  * Frames of generated code are among the native ones, two words each: the first as above, with the
  * kind of object that the address belongs to in place of the slot, and FRAME_VM_PLACE. Such a frame
  * counts as one.

@@ -31,6 +31,9 @@ uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const 
 /* Returns the word of a frame of generated code that nobody could translate. */
 uint64_t langs_unread_word(struct langs *l, const struct lang_process *p, uint64_t head);
 
+/* Returns the word of an activation whose frames are not known; see VM_FRAME_LATE. */
+uint64_t langs_late_word(struct langs *l, uint64_t head);
+
 /* Returns true if generated code that calls the loop of @vm is a trampoline, which stacks omit. */
 bool langs_is_trampoline(const struct langs *l, uint32_t vm);
 

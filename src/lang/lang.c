@@ -341,6 +341,7 @@ static struct lang_function function_of_answer(const struct langs *l, const stru
 	f.asked = l->stack;
 	f.state = r == 0         ? LANG_FUNCTION_READ
 		  : r == -ESTALE ? LANG_FUNCTION_STALE
+		  : r == -ETIME  ? LANG_FUNCTION_LATE
 				 : LANG_FUNCTION_UNREADABLE;
 	return f;
 }
@@ -471,6 +472,19 @@ uint64_t langs_unread_word(struct langs *l, const struct lang_process *p, uint64
 	return script_word(find_by_key(l, &need, &id) ? id : LANG_FUNCTIONS_MAX, 0);
 }
 
+uint64_t langs_late_word(struct langs *l, uint64_t head)
+{
+	const uint64_t words[2] = { VM_FRAME_WORD(0, VM_FRAME_INDEX(head), 0), VM_FRAME_LATE };
+	const struct lang_process nobody = { 0 };
+	struct lang_answer answer = { .result = -ETIME };
+	struct function_need need;
+	uint32_t id;
+
+	if (langs_need_function(l, &nobody, words, &need))
+		langs_take_function(l, &need, &answer);
+	return script_word(find_by_key(l, &need, &id) ? id : LANG_FUNCTIONS_MAX, 0);
+}
+
 static const struct lang *lang_of_vm(const struct langs *l, uint32_t vm)
 {
 	uint32_t lang = vm < VM_TABLE_MAX ? l->tables.codes[vm].lang : LANG_NONE;
@@ -536,6 +550,9 @@ enum vm_lang langs_symbolize(const struct langs *l, uint64_t word, struct symbol
 		break;
 	case LANG_FUNCTION_STALE:
 		out->name = "[stale function]";
+		break;
+	case LANG_FUNCTION_LATE:
+		out->name = "[functions not read in time]";
 		break;
 	default:
 		out->name = "[unreadable function]";

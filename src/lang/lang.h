@@ -92,7 +92,6 @@ struct lang_stack {
 	const uint64_t *words, *vm_words;
 	size_t n_words, n_vm_words;
 	bool truncated; /* outer frames are missing in vm_words */
-	bool later;     /* vm_words were read after the sample, while the process ran on */
 };
 
 enum { LANG_STACK_MAX = RECORD_WORDS_MAX + 2 * VM_FRAMES_MAX };

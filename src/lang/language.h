@@ -42,6 +42,7 @@ enum lang_function_state {
 	LANG_FUNCTION_READ,
 	LANG_FUNCTION_STALE,
 	LANG_FUNCTION_UNREADABLE,
+	LANG_FUNCTION_LATE,      /* stands for those of an activation that was not read in time */
 	LANG_FUNCTION_FORGOTTEN, /* its id is free */
 };
 

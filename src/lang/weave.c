@@ -64,6 +64,15 @@ static void put_native(struct weave *w, uint64_t word)
 		       : word);
 }
 
+/* Returns the word of a frame of an activation; @process has the frame's caller. */
+static uint64_t frame_word(struct weave *w, const struct lang_process *process,
+			   const uint64_t *words)
+{
+	if (!VM_FRAME_ADDR(words[0]) && words[1] == VM_FRAME_LATE)
+		return langs_late_word(w->l, words[0]);
+	return langs_script_word(w->l, process, words);
+}
+
 /* Moves the innermost remaining activation to the output. */
 static void put_activation(struct weave *w, struct side *s)
 {
@@ -74,9 +83,8 @@ static void put_activation(struct weave *w, struct side *s)
 		uint64_t word;
 
 		last = s->words[0] & VM_FRAME_LAST;
-		/* frames that were read later may not match: their caller is not certain */
-		process.caller = s->n > 2 && !last && !w->in->later ? s->words + 2 : NULL;
-		word = langs_script_word(w->l, &process, s->words);
+		process.caller = s->n > 2 && !last ? s->words + 2 : NULL;
+		word = frame_word(w, &process, s->words);
 		if (!covered)
 			put(w, word);
 		covered = langs_covers_caller(w->l, word);

@@ -26,8 +26,10 @@ bool record_is_valid(const struct record_header *h, size_t len)
 		return lang_copy_is_valid((const struct function_record *)h, len);
 	case RECORD_RAW:
 		return len >= offsetof(struct raw_record, stack) &&
-		       h->n_kernel <= KERNEL_FRAMES_MAX &&
-		       len >= offsetof(struct raw_record, stack) + h->stack_len;
+		       h->n_kernel <= KERNEL_FRAMES_MAX && h->n_vm_words <= RAW_VM_WORDS_MAX &&
+		       h->n_vm_words % 2 == 0 &&
+		       len >= offsetof(struct raw_record, stack) + h->stack_len +
+				       h->n_vm_words * sizeof(uint64_t);
 	default:
 		return false;
 	}

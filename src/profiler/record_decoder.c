@@ -289,6 +289,12 @@ static size_t walk_copy(struct record_decoder *d, struct unwind_walk_input *in,
 	return unwind_walk(d->opts.walker, in, out_words, out_complete);
 }
 
+/* Copies the frames of runtimes' lists that were read with the sample to @out. */
+static void copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX])
+{
+	memcpy(out, rec->stack + rec->head.stack_len, rec->head.n_vm_words * sizeof(*out));
+}
+
 /*
  * Walks a raw record's stack. An address outside all known mappings may be in one that is newer
  * than the last read of the side-band, so the walk is repeated after that was read; and once more
@@ -299,18 +305,23 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 		       const uint64_t **out_words, bool *out_complete)
 {
 	const struct record_header *h = &rec->head;
+	uint64_t lists[RAW_VM_WORDS_MAX];
 	struct unwind_walk_input in = {
 		.stack = rec->stack,
 		.stack_len = h->stack_len,
+		.lists = lists,
+		.n_lists = h->n_vm_words,
 		.stack_at = rec->stack_at,
 		.rest = d->resumed ? &d->resumed->rest : NULL,
 		.read = read_process,
 		.need_file = d->flags & RECORD_NO_TABLES ? NULL : build_table,
+		.lists_are_late = !(d->flags & RECORD_ASLEEP),
 		.ctx = d,
 	};
 	bool again = true;
 	size_t n = 0;
 
+	copy_lists(rec, lists);
 	memcpy(in.regs, rec->regs, sizeof(in.regs));
 	in.fs_base = rec->fs_base;
 	d->read_pid = h->pid;
@@ -358,10 +369,10 @@ static bool park(struct record_decoder *d, const struct raw_record *rec, size_t 
 
 static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_t len)
 {
-	uint64_t words[RECORD_WORDS_MAX];
+	uint64_t words[RECORD_WORDS_MAX], lists[RAW_VM_WORDS_MAX];
 	const uint64_t *walked;
 	size_t n = rec->head.n_kernel, n_walked;
-	struct lang_stack stack = { .words = words, .later = true };
+	struct lang_stack stack = { .words = words, .vm_words = lists };
 	bool complete = false;
 
 	n_walked = walk_raw(d, rec, &walked, &complete);
@@ -381,7 +392,10 @@ static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_
 		d->stats.n_raw_failed++;
 		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_RIP]);
 		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
+		copy_lists(rec, lists);
+		stack.n_vm_words = rec->head.n_vm_words;
 	}
+	stack.truncated |= rec->head.flags & RECORD_VM_TRUNCATED;
 	note_end(d, words, n, complete);
 	stack.n_words = n;
 	weave_and_count(d, &rec->head, &stack);

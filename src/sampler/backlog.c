@@ -13,7 +13,7 @@
 #include "bpf/shared/abi.h"
 
 enum {
-	CHUNK_BYTES = 104 << 10, /* holds three raw records of maximal size */
+	CHUNK_BYTES = 104 << 10, /* holds two raw records of maximal size */
 	STACK_MIN = 1024,
 };
 
@@ -110,7 +110,22 @@ static size_t stored_len(const struct backlog *b, const void *record, size_t len
 	if (len < head || h->type != RECORD_RAW || h->stack_len > len - head ||
 	    h->stack_len <= limit)
 		return len;
-	return head + limit;
+	return len - h->stack_len + limit;
+}
+
+/* Copies a record to @to without the outer part of its stack, which words of lists may follow. */
+static void store(uint8_t *to, const uint8_t *record, size_t stored, size_t len)
+{
+	const struct record_header *h = (const void *)record;
+	size_t kept = len;
+
+	if (stored < len) {
+		kept = offsetof(struct raw_record, stack) + h->stack_len - (len - stored);
+		memcpy(to + kept, record + kept + (len - stored), stored - kept);
+	}
+	memcpy(to, record, kept);
+	if (stored < len)
+		((struct record_header *)to)->stack_len -= (uint32_t)(len - stored);
 }
 
 int backlog_put(struct backlog *b, const void *record, size_t len)
@@ -123,10 +138,7 @@ int backlog_put(struct backlog *b, const void *record, size_t len)
 		return -ENOMEM;
 	e = (struct entry *)(p->data + p->len);
 	e->len = stored;
-	memcpy(e->record, record, stored);
-	if (stored < len)
-		((struct record_header *)e->record)->stack_len =
-			(uint32_t)(stored - offsetof(struct raw_record, stack));
+	store(e->record, record, stored, len);
 	p->len += bytes;
 	b->bytes += bytes;
 	return 0;

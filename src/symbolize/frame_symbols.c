@@ -363,6 +363,8 @@ static enum name_loss lost_function(enum lang_function_state state)
 		return NAME_LOSS_STALE;
 	case LANG_FUNCTION_UNREADABLE:
 		return NAME_LOSS_UNREADABLE;
+	case LANG_FUNCTION_LATE:
+		return NAME_LOSS_FRAMES_LATE;
 	case LANG_FUNCTION_FORGOTTEN:
 		break;
 	}

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "unwind/arena.h"
-#include "unwind/stale_frames.h"
 #include "unwind/tables.h"
 
 #ifndef __always_inline
@@ -26,6 +25,11 @@ enum {
 			     so are their callers */
 };
 
+struct native_frame {
+	uint64_t cfa;
+	uint32_t loop; /* slot of the runtime whose loop it is, plus 1; 0 if it is none */
+};
+
 struct unwind_walker {
 	struct walk state;
 	struct unwind_tables *tables;
@@ -35,12 +39,13 @@ struct unwind_walker {
 	bool beyond_copy; /* memory was read that is neither in the stack copy nor code */
 	bool copy_alone;  /* only the copy is used as stack */
 	uint32_t missing; /* the file whose table is still being made; 0: none */
-	struct unwind_native_frames frames;
+	/* the native frames of the walk, innermost first */
+	struct {
+		size_t n;
+		struct native_frame frames[WALK_TURNS_MAX];
+	} frames;
 	uint8_t live[RAW_STACK_MAX]; /* the current content of the stack */
-	const uint64_t *vm_words;
-	size_t n_vm_words;
-	uint64_t current_words[STALE_WORDS_MAX]; /* vm_words without stale frames */
-	__u64 copied;                            /* key of the function copied last */
+	__u64 copied;                /* key of the function copied last */
 	unwind_function_fn *on_function;
 	void *function_ctx;
 };
@@ -203,7 +208,8 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	 * walk has serves.
 	 */
 	w->state.record.head.time_ns = ++w->n_walks;
-	walk_begin(&w->state, &in->process);
+	w->state.process = in->process;
+	walk_begin(&w->state);
 	w->state.process.unmapped_is_final = 1;
 	w->state.process.generated_pending = 0;
 }
@@ -272,29 +278,49 @@ static int step_and_note(struct unwind_walker *w)
 	return r;
 }
 
-/*
- * Replaces the frames of runtimes' lists, which were read just now, by unreadable ones where they
- * are newer than the copy.
- */
-static void drop_stale_frames(struct unwind_walker *w)
+/* Appends the lists that the input has. Returns false if they are not of the process's runtimes. */
+static bool push_given(struct unwind_walker *w)
 {
 	const struct unwind_walk_input *in = w->in;
 	struct sample_record *rec = &w->state.record;
-	size_t left;
 
-	w->vm_words = (const uint64_t *)rec->words + rec->head.n_words;
-	w->n_vm_words = rec->head.n_vm_words;
-	if (!w->n_vm_words || !in->read || in->is_stopped || in->stack_len > sizeof(w->live))
-		return;
-	left = in->read(in->ctx, in->stack_at, w->live, in->stack_len)
-		       ? w->frames.n
-		       : unwind_stale_count(&w->frames, in->stack_at, in->stack, w->live,
-					    in->stack_len);
-	if (!left)
-		return;
-	w->n_vm_words = unwind_stale_replace(&w->frames, left, w->state.complete, w->vm_words,
-					     w->n_vm_words, w->current_words);
-	w->vm_words = w->current_words;
+	for (size_t i = 0; i < in->n_lists; i += 2) {
+		uint32_t slot = VM_FRAME_SLOT(in->lists[i]);
+
+		if (slot >= VM_SLOTS_MAX ||
+		    in->process.vms[slot].vm != VM_FRAME_INDEX(in->lists[i]))
+			return false;
+	}
+	if (in->n_lists)
+		memcpy(rec->words + rec->head.n_words, in->lists, in->n_lists * sizeof(uint64_t));
+	rec->head.n_vm_words = (__u16)in->n_lists;
+	return in->n_lists;
+}
+
+/*
+ * Appends, instead of the runtimes' lists, one frame for each activation of a loop, which says that
+ * its functions are not known.
+ */
+static void push_late(struct unwind_walker *w)
+{
+	struct sample_record *rec = &w->state.record;
+
+	for (uint32_t slot = 0; slot < VM_SLOTS_MAX; slot++) {
+		uint64_t head = VM_FRAME_WORD(slot, w->in->process.vms[slot].vm, 0);
+
+		for (size_t i = 0; i < w->frames.n; i++) {
+			uint64_t *words =
+				(uint64_t *)rec->words + rec->head.n_words + rec->head.n_vm_words;
+
+			if (w->frames.frames[i].loop != slot + 1)
+				continue;
+			if (rec->head.n_vm_words + 2 > VM_WORDS_MAX)
+				return;
+			words[0] = head | VM_FRAME_LAST;
+			words[1] = VM_FRAME_LATE;
+			rec->head.n_vm_words += 2;
+		}
+	}
 }
 
 /* The offset in the copy of the return address of frame @i; false if the copy does not hold it. */
@@ -374,8 +400,12 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 	walk_all(w, in, false);
 	if (!stands_as_copied(w))
 		walk_all(w, in, true);
-	vm_walk(&w->state, 0);
-	drop_stale_frames(w);
+	if (push_given(w))
+		;
+	else if (in->lists_are_late)
+		push_late(w);
+	else
+		vm_walk(&w->state, 0);
 	*out_words = (const uint64_t *)w->state.record.words;
 	*out_complete = w->state.complete;
 	return w->state.record.head.n_words;
@@ -384,9 +414,11 @@ size_t unwind_walk(struct unwind_walker *w, const struct unwind_walk_input *in,
 size_t unwind_walk_vm_words(const struct unwind_walker *w, const uint64_t **out_words,
 			    bool *out_truncated)
 {
-	*out_words = w->vm_words;
-	*out_truncated = w->state.record.head.flags & RECORD_VM_TRUNCATED;
-	return w->n_vm_words;
+	const struct sample_record *rec = &w->state.record;
+
+	*out_words = (const uint64_t *)rec->words + rec->head.n_words;
+	*out_truncated = rec->head.flags & RECORD_VM_TRUNCATED;
+	return rec->head.n_vm_words;
 }
 
 void unwind_walk_copy(struct unwind_walker *w, unwind_function_fn *fn, void *ctx)

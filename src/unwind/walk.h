@@ -44,6 +44,17 @@ struct unwind_walk_input {
 	/* The process is stopped: what @read returns is as good as the copy of the stack. */
 	bool is_stopped;
 	/*
+	 * The frames of runtimes' lists that were read with the sample. They are used if they are
+	 * of the runtimes that the process has.
+	 */
+	const uint64_t *lists;
+	size_t n_lists; /* words, at most RAW_VM_WORDS_MAX */
+	/*
+	 * The thread has run on since the copy was made: the lists of runtimes are not read, and
+	 * each activation has one frame instead (VM_FRAME_LATE).
+	 */
+	bool lists_are_late;
+	/*
 	 * Reads memory that the copy does not hold; returns 0 or a negative number. NULL: there is
 	 * none.
 	 */

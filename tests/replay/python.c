@@ -24,7 +24,6 @@
 #include "lang/vm_memory.h"
 #include "memory.h"
 #include "snapshot.h"
-#include "unwind/stale_frames.h"
 #include "unwind/walk.h"
 
 enum { TEXT_MAX = 1 << 16 };
@@ -80,7 +79,7 @@ static size_t walk(struct langs *l, struct process_image *im, struct unwind_walk
 	in->process = im->process;
 	stack.n_words = unwind_walk(im->walker, in, &stack.words, &complete);
 	stack.n_vm_words = unwind_walk_vm_words(im->walker, &stack.vm_words, &stack.truncated);
-	assert(stack.n_vm_words <= STALE_WORDS_MAX && stack.n_vm_words % 2 == 0);
+	assert(stack.n_vm_words <= VM_WORDS_MAX && stack.n_vm_words % 2 == 0);
 	count_activations(&stack);
 	return langs_weave(l, &stack, world.woven);
 }

@@ -53,7 +53,9 @@ WALK_FN int perl_begin(__u32 which, __u32 slot)
 		return perl_interpreter(w, perl, w->process.vms[slot].bias);
 	if (w->n_loops[slot] && perl_interpreter(w, perl, w->loop_rbx) == WALK_CONTINUE)
 		return WALK_CONTINUE;
-	if (read_user(&at, sizeof(at), w->process.vms[slot].bias + perl->interpreter))
+	/* the variable has the main thread's; the others' are known from the loop alone */
+	if (w->record.head.tid != w->record.head.pid ||
+	    read_user(&at, sizeof(at), w->process.vms[slot].bias + perl->interpreter))
 		return WALK_STOP;
 	return perl_interpreter(w, perl, at);
 }

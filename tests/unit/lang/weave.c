@@ -56,8 +56,7 @@ static void activation(struct stack *s, const char *names)
 static const char *woven(struct stack *s, bool truncated)
 {
 	uint64_t out[LANG_STACK_MAX];
-	struct lang_stack in = { s->m.process, s->words,  s->vm_words, s->n,
-				 s->n_vm,      truncated, false };
+	struct lang_stack in = { s->m.process, s->words, s->vm_words, s->n, s->n_vm, truncated };
 	size_t n = langs_weave(s->langs, &in, out), at = 0;
 
 	for (size_t i = 0; i < n && at < sizeof(s->text) - 4; i++) {
@@ -104,6 +103,29 @@ static void native_frames_stay_without_folding(void **state)
 	activation(&s, "xy");
 	activation(&s, "z");
 	assert_string_equal(woven(&s, false), "a(x)(y)Lb(z)Lc");
+}
+
+static void frames_that_were_not_read_in_time_are_one_frame(void **state)
+{
+	uint64_t out[LANG_STACK_MAX];
+	struct symbol_frame frame;
+	struct stack s;
+
+	(void)state;
+	stack_init(&s, true);
+	natives(&s, "aLbLc");
+	for (int i = 0; i < 2; i++) {
+		s.vm_words[s.n_vm++] = VM_FRAME_WORD(0, 1, 0) | VM_FRAME_LAST;
+		s.vm_words[s.n_vm++] = VM_FRAME_LATE;
+	}
+	struct lang_stack in = { s.m.process, s.words, s.vm_words, s.n, s.n_vm, false };
+
+	assert_int_equal(langs_weave(s.langs, &in, out), 5);
+	assert_int_equal(out[1], out[3]);
+	assert_int_equal(langs_function_state(s.langs, out[1]), LANG_FUNCTION_LATE);
+	assert_int_equal(langs_symbolize(s.langs, out[1], &frame), LANG_PYTHON);
+	assert_string_equal(frame.name, "[functions not read in time]");
+	assert_string_equal(woven(&s, false), "a([)b([)c");
 }
 
 static void a_loop_just_entered_has_no_frame(void **state)
@@ -195,9 +217,7 @@ static void functions_of_two_processes_differ(void **state)
 	natives(&s, "L");
 	activation(&s, "x");
 	for (int i = 0; i < 2; i++) {
-		struct lang_stack in = {
-			s.m.process, s.words, s.vm_words, s.n, s.n_vm, false, false
-		};
+		struct lang_stack in = { s.m.process, s.words, s.vm_words, s.n, s.n_vm, false };
 
 		in.process.start_ns = (uint64_t)i;
 		assert_int_equal(langs_weave(s.langs, &in, out[i]), 1);
@@ -218,9 +238,7 @@ static void check_forgets(uint64_t n, size_t text_max)
 	natives(&s, "L");
 	activation(&s, "x");
 	for (uint64_t i = 0; i < n; i++) {
-		struct lang_stack in = {
-			s.m.process, s.words, s.vm_words, s.n, s.n_vm, false, false
-		};
+		struct lang_stack in = { s.m.process, s.words, s.vm_words, s.n, s.n_vm, false };
 
 		in.process.start_ns = i;
 		langs_weave(s.langs, &in, out);
@@ -266,7 +284,9 @@ static void a_function_beyond_the_limit_has_a_name(void **state)
 }
 
 TEST_GROUP(test_weave, TEST(an_activation_stands_for_its_loop),
-	   TEST(native_frames_stay_without_folding), TEST(a_loop_just_entered_has_no_frame),
+	   TEST(native_frames_stay_without_folding),
+	   TEST(frames_that_were_not_read_in_time_are_one_frame),
+	   TEST(a_loop_just_entered_has_no_frame),
 	   TEST(a_frame_that_has_no_loop_yet_is_the_innermost),
 	   TEST(an_incomplete_stack_is_matched_from_its_leaf),
 	   TEST(frames_without_their_outer_end_are_matched_from_the_leaf),

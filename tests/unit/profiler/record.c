@@ -27,6 +27,14 @@ static void a_record_has_all_that_its_fields_claim(void **state)
 	*h = (struct record_header){ .type = RECORD_RAW, .stack_len = 8 };
 	assert_false(record_is_valid(h, raw + 7));
 	assert_true(record_is_valid(h, raw + 8));
+	h->n_vm_words = 2;
+	assert_false(record_is_valid(h, raw + 8 + 2 * sizeof(uint64_t) - 1));
+	assert_true(record_is_valid(h, raw + 8 + 2 * sizeof(uint64_t)));
+	h->n_vm_words = 1;
+	assert_false(record_is_valid(h, sizeof(r)));
+	h->n_vm_words = RAW_VM_WORDS_MAX + 2;
+	assert_false(record_is_valid(h, sizeof(r) + 2 * sizeof(uint64_t)));
+	h->n_vm_words = 0;
 	h->n_kernel = KERNEL_FRAMES_MAX + 1;
 	assert_false(record_is_valid(h, raw + 8));
 	*h = (struct record_header){ .type = RECORD_OFF };

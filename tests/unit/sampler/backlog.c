@@ -76,6 +76,29 @@ static void stores_shorter_stacks_when_half_full(void **state)
 	}
 }
 
+static void a_shorter_stack_keeps_the_words_behind_it(void **state)
+{
+	_cleanup_(backlog_freep) struct backlog *b = backlog(HEAD);
+	const uint64_t words[2] = { 0x1122334455667788, 0x99aabbccddeeff00 };
+	static struct raw_record r;
+	const struct raw_record *got;
+	size_t len;
+
+	put_raw(b, 1, RAW_STACK_MAX);
+	r.head.type = RECORD_RAW;
+	r.head.stack_len = RAW_STACK_MAX;
+	r.head.n_vm_words = 2;
+	memset(r.stack, 7, RAW_STACK_MAX);
+	memcpy(r.stack + RAW_STACK_MAX, words, sizeof(words));
+	assert_int_equal(backlog_put(b, &r, HEAD + RAW_STACK_MAX + sizeof(words)), 0);
+	backlog_pop(b);
+	got = first(b, &len);
+	assert_true(got->head.stack_len < RAW_STACK_SHORT);
+	assert_int_equal(len, HEAD + got->head.stack_len + sizeof(words));
+	assert_int_equal(got->stack[got->head.stack_len - 1], 7);
+	assert_memory_equal(got->stack + got->head.stack_len, words, sizeof(words));
+}
+
 static void reports_that_its_limit_is_exceeded(void **state)
 {
 	_cleanup_(backlog_freep) struct backlog *b = backlog(8 * HEAD);
@@ -131,5 +154,7 @@ static void accepts_invalid_records(void **state)
 }
 
 TEST_GROUP(test_backlog, TEST(returns_the_oldest_record_first),
-	   TEST(stores_shorter_stacks_when_half_full), TEST(reports_that_its_limit_is_exceeded),
-	   TEST(works_as_a_queue_indefinitely), TEST(accepts_invalid_records))
+	   TEST(stores_shorter_stacks_when_half_full),
+	   TEST(a_shorter_stack_keeps_the_words_behind_it),
+	   TEST(reports_that_its_limit_is_exceeded), TEST(works_as_a_queue_indefinitely),
+	   TEST(accepts_invalid_records))

@@ -9,7 +9,6 @@ int test_pages(void);
 int test_rows(void);
 int test_rules(void);
 int test_special_code(void);
-int test_stale_frames(void);
 int test_sweep(void);
 int test_sweep_lookahead(void);
 int test_sweep_step(void);
@@ -30,7 +29,6 @@ int main(void)
 	n_failed += test_rows();
 	n_failed += test_rules();
 	n_failed += test_special_code();
-	n_failed += test_stale_frames();
 	n_failed += test_sweep();
 	n_failed += test_sweep_lookahead();
 	n_failed += test_sweep_step();

@@ -328,6 +328,65 @@ static uint64_t walk_interpreted(struct scene *s)
 	return words[1];
 }
 
+/* The second and the fourth caller are the loop of an interpreter. */
+static void begin_with_loops(struct scene *s, struct vm_code *codes)
+{
+	const struct vm_tables tables = { .codes = codes };
+
+	begin(s);
+	memset(codes, 0, VM_TABLE_MAX * sizeof(*codes));
+	codes[1] = (struct vm_code){
+		.lang = LANG_PYTHON,
+		.loop = { { return_address(1, 2) - CODE - 2, return_address(1, 2) - CODE },
+			  { return_address(1, 4) - CODE - 2, return_address(1, 4) - CODE } },
+	};
+	unwind_walker_set_vms(s->walker, &tables);
+	s->in.process.vms[0] = (struct vm_slot){ .vm = 1, .file = 1 };
+	s->in.lists_are_late = true;
+}
+
+static void a_list_that_was_not_read_with_the_copy_is_not_read_later(void **state)
+{
+	static struct vm_code codes[VM_TABLE_MAX];
+	const uint64_t *words;
+	bool is_cut;
+	struct scene s;
+
+	begin_with_loops(&s, codes);
+	assert_true(unwind_walk(s.walker, &s.in, &words, &is_cut) > 5);
+	assert_int_equal(VM_LOOP_SLOT(words[2]), 1);
+	assert_int_equal(VM_LOOP_SLOT(words[4]), 1);
+	assert_int_equal(unwind_walk_vm_words(s.walker, &words, &is_cut), 4);
+	assert_false(is_cut);
+	for (int i = 0; i < 4; i += 2) {
+		assert_int_equal(words[i], VM_FRAME_WORD(0, 1, 0) | VM_FRAME_LAST);
+		assert_int_equal(words[i + 1], VM_FRAME_LATE);
+	}
+	end(&s);
+}
+
+static void a_list_that_was_read_with_the_copy_is_used(void **state)
+{
+	static struct vm_code codes[VM_TABLE_MAX];
+	uint64_t lists[2] = { VM_FRAME_WORD(0, 1, 0x5000) | VM_FRAME_LAST, 77 };
+	const uint64_t *words;
+	bool complete;
+	struct scene s;
+
+	begin_with_loops(&s, codes);
+	s.in.lists = lists;
+	s.in.n_lists = 2;
+	unwind_walk(s.walker, &s.in, &words, &complete);
+	assert_int_equal(unwind_walk_vm_words(s.walker, &words, &complete), 2);
+	assert_memory_equal(words, lists, sizeof(lists));
+	/* of another runtime than the one that the process turned out to have */
+	lists[0] = VM_FRAME_WORD(0, 2, 0x5000) | VM_FRAME_LAST;
+	unwind_walk(s.walker, &s.in, &words, &complete);
+	assert_int_equal(unwind_walk_vm_words(s.walker, &words, &complete), 4);
+	assert_int_equal(words[1], VM_FRAME_LATE);
+	end(&s);
+}
+
 static void class_data_is_cached_for_one_walk_only(void **state)
 {
 	const struct unwind_mapping map = {
@@ -377,4 +436,6 @@ TEST_GROUP(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
 	   TEST(a_return_address_of_zero_is_the_root),
 	   TEST(a_zero_below_a_return_address_is_no_root),
 	   TEST(a_cleared_frame_pointer_is_no_root_below_a_return_address),
+	   TEST(a_list_that_was_not_read_with_the_copy_is_not_read_later),
+	   TEST(a_list_that_was_read_with_the_copy_is_used),
 	   TEST(class_data_is_cached_for_one_walk_only))
