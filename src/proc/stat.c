@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -100,6 +101,19 @@ int proc_living_thread(int pid)
 			return tid;
 	}
 	return -ESRCH;
+}
+
+uint64_t proc_start_code(int pid)
+{
+	enum { BEFORE = 23 }; /* fields between the name and that one */
+	char buf[STAT_MAX];
+	const char *p = read_fields(pid, buf, sizeof(buf));
+
+	for (int i = 0; p && i <= BEFORE; i++) {
+		p = strchr(p, ' ');
+		p = p ? p + 1 : NULL;
+	}
+	return p ? strtoull(p, NULL, 10) : 0;
 }
 
 int proc_parent(int pid)

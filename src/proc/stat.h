@@ -3,6 +3,7 @@
 
 /* Basic state of processes, from /proc. */
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Stores the name of the process's main thread in @out, NUL-terminated; "" if the process is
@@ -22,6 +23,9 @@ bool proc_main_thread_is_alive(int pid);
  * in main(). /proc/PID shows nothing then, /proc/TID does. Returns -ESRCH if there is none.
  */
 int proc_living_thread(int pid);
+
+/* Returns the address at which the program's code begins; 0 if it is not known. */
+uint64_t proc_start_code(int pid);
 
 /* Returns the pid of the parent; 0 if there is none, or the process is gone. */
 int proc_parent(int pid);

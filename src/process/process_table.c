@@ -148,6 +148,7 @@ static void on_fork(struct process_table *p, const struct sideband_event *ev)
 	memcpy(e->info.comm, parent->info.comm, sizeof(e->info.comm));
 	e->is_named = parent->info.comm[0];
 	e->info.exe = parent->info.exe;
+	e->exe = parent->exe;
 	e->runtimes = parent->runtimes;
 	e->is_stale = parent->is_stale || parent->is_unconfirmed;
 	mapping_set_unref(e->maps, p->programs.tables, ev->time_ns);

@@ -20,6 +20,7 @@
 #include "symbol/jitdump.h"
 
 enum {
+	DEVICE_MINOR_BITS = 20,    /* in the kernel */
 	EAGER_MAPPINGS_MAX = 1024, /* larger sets are published when a sample needs them */
 	REREAD_COST_SHARE = 20,    /* rereading a process may take up to 1/20 of the time */
 };
@@ -50,8 +51,13 @@ void programs_map(struct programs *p, struct program *e, const struct file_ref *
 		map.kind = MAPPING_FILE;
 	else
 		map.file_off = 0;
-	if (map.file && !e->info.exe && is_file_name(ref->path))
+	if (map.file && !e->info.exe && is_file_name(ref->path)) {
 		e->info.exe = map.file;
+		e->exe = (struct executable_key){
+			.inode = ref->inode,
+			.device = ref->dev_major << DEVICE_MINOR_BITS | ref->dev_minor,
+		};
+	}
 	(void)mapping_set_add(e->maps, &map);
 }
 
@@ -137,6 +143,16 @@ static void programs_attach(struct programs *p, struct program *e, uint64_t now_
 		runtimes_attach(&e->runtimes, &of, now_ns);
 }
 
+static void note_executable(struct programs *p, const struct program *e,
+			    const struct unwind_process *description)
+{
+	const struct known_executable own = { e->exe, e->info.exe };
+
+	if (!e->info.end_ns)
+		executables_note(&p->executables, p->sampler, p->files, &own, e->maps, description,
+				 e->info.pid);
+}
+
 int programs_publish_one(struct programs *p, struct program *e, uint64_t now_ns,
 			 struct unwind_process *out)
 {
@@ -152,6 +168,7 @@ int programs_publish_one(struct programs *p, struct program *e, uint64_t now_ns,
 	out->unmapped_is_final = e->unmapped_is_final;
 	runtimes_describe(&e->runtimes, p->files, e->maps, out);
 	out->program = e->info.id;
+	note_executable(p, e, out);
 	/* the pid may belong to a successor already, whose entry must stay */
 	if (!e->info.end_ns && e->info.id.start_ns)
 		r = sampler_put_process(p->sampler, e->info.pid, out);

@@ -102,6 +102,7 @@ void programs_fini(struct programs *p)
 	vec_fini(&p->free_slots);
 	vec_fini(&p->dirty);
 	index_fini(&p->by_pid);
+	executables_fini(&p->executables);
 }
 
 /* Assigns a slot to a pid that has none. */

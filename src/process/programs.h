@@ -14,6 +14,7 @@
 
 #include "base/index.h"
 #include "base/vec.h"
+#include "process/executables.h"
 #include "process/process.h"
 #include "process/runtimes.h"
 
@@ -26,6 +27,7 @@ struct unwind_tables;
 struct program {
 	struct process info; /* first, because callers of the process table see only this */
 	struct mapping_set *maps;
+	struct executable_key exe;
 	char *jitdump; /* NULL: none was seen */
 	struct program *older;
 	uint32_t n_threads; /* besides the main thread; valid if all_threads_seen */
@@ -56,6 +58,7 @@ struct programs {
 		VEC(uint32_t);
 	} free_slots;
 	struct index by_pid; /* maps to a slot */
+	struct executables executables;
 	struct {
 		VEC(uint32_t);
 	} dirty;                 /* pids of programs to publish */

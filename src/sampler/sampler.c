@@ -569,6 +569,13 @@ int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_pro
 				    BPF_ANY);
 }
 
+int sampler_put_executable(struct sampler *s, const struct executable_key *key,
+			   const struct executable *e)
+{
+	return bpf_map__update_elem(s->skel->maps.executables, key, sizeof(*key), e, sizeof(*e),
+				    BPF_ANY);
+}
+
 void sampler_remove_process(struct sampler *s, uint32_t pid)
 {
 	bpf_map__delete_elem(s->skel->maps.processes, &pid, sizeof(pid), 0);

@@ -131,6 +131,12 @@ int sampler_add_target(struct sampler *s, uint32_t pid);
  */
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p);
 /*
+ * Makes an executable known that is an interpreter: the frames of its processes are read before
+ * they are published. Returns 0 or -errno.
+ */
+int sampler_put_executable(struct sampler *s, const struct executable_key *key,
+			   const struct executable *e);
+/*
  * Withdraws the process description, because its mappings are not known at present: the
  * process's samples arrive raw.
  */

@@ -57,5 +57,15 @@ static void a_zombie_is_not_alive(void **state)
 	assert_return_code(waitpid(pid, NULL, 0), 0);
 }
 
-TEST_GROUP(test_stat, TEST(a_process_lives_as_long_as_its_last_thread), TEST(a_zombie_is_not_alive),
+static void a_program_has_a_start_of_its_code(void **state)
+{
+	extern const char __executable_start[], etext[];
+	uint64_t start = proc_start_code((int)getpid());
+
+	assert_true(start >= (uintptr_t)__executable_start && start < (uintptr_t)etext);
+	assert_int_equal(proc_start_code(0), 0);
+}
+
+TEST_GROUP(test_stat, TEST(a_program_has_a_start_of_its_code),
+	   TEST(a_process_lives_as_long_as_its_last_thread), TEST(a_zombie_is_not_alive),
 	   TEST(another_thread_stands_for_an_ended_main_thread))

@@ -78,6 +78,15 @@ struct file_ref machine_file_ref(const char *path, uint64_t start)
 
 /* ---- replacements of the kernel side ------------------------------------------------ */
 
+int sampler_put_executable(struct sampler *s, const struct executable_key *key,
+			   const struct executable *e)
+{
+	s->executable_key = *key;
+	s->executable = *e;
+	s->n_executables++;
+	return 0;
+}
+
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p)
 {
 	struct published *to = machine_published(s, pid);

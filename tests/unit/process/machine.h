@@ -28,6 +28,10 @@ struct published {
 struct sampler {
 	struct published of[MACHINE_PIDS];
 	uint32_t n;
+	/* The executable that was put last, and how many were. */
+	struct executable_key executable_key;
+	struct executable executable;
+	uint32_t n_executables;
 	/* The result of sampler_get_thread(), which returns -ENOENT if its tid is 0. */
 	struct off_thread thread;
 	/* What sampler_each_program() reports. */

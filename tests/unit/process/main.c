@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/reader.h"
 
+int test_executables(void);
 int test_file_table(void);
 int test_jit_source(void);
 int test_jit_symbols(void);
@@ -15,6 +16,7 @@ int main(int argc, char **argv)
 	int n_failed = 0;
 
 	reader_main(argc, argv);
+	n_failed += test_executables();
 	n_failed += test_file_table();
 	n_failed += test_jit_source();
 	n_failed += test_jit_symbols();

@@ -245,6 +245,12 @@ int sampler_add_target(struct sampler *s, uint32_t pid)
 	return 0;
 }
 
+int sampler_put_executable(struct sampler *s, const struct executable_key *key,
+			   const struct executable *e)
+{
+	return 0;
+}
+
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p)
 {
 	return 0;

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The executables that are interpreters, as the walk in the kernel knows them: it reads the frames
+ * of a new process by its executable, before the agent has read its mappings. One thread.
+ */
+#include "base/vec.h"
+#include "bpf/shared/abi.h"
+
+struct file_table;
+struct mapping_set;
+struct sampler;
+
+struct executables {
+	VEC(struct known_executable);
+};
+
+/* The executable of a process. */
+struct known_executable {
+	struct executable_key key;
+	uint32_t file;
+};
+
+void executables_fini(struct executables *x);
+
+/**
+ * executables_note() - make the executable of a process known, if it is an interpreter
+ *
+ * @maps and @description are those of process @pid, whose executable is @own. Nothing is done for
+ * one that is known, or whose code is not where it was expected.
+ */
+void executables_note(struct executables *x, struct sampler *s, const struct file_table *files,
+		      const struct known_executable *own, const struct mapping_set *maps,
+		      const struct unwind_process *description, uint32_t pid);
