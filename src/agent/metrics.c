@@ -137,8 +137,8 @@ static void put_stacks(struct buf *out, const struct agent_stats *s)
 	const struct symbolize_stats *stacks = &s->symbolizer_thread.symbolize;
 
 	head(out, "cameo_stacks_total", "counter",
-	     "Stacks, by language, completeness (by rules, or with a frame found by search) and "
-	     "reason for being incomplete.");
+	     "Stacks by language, completeness (yes, no, or search: with a caller found by search) "
+	     "and reason for being incomplete.");
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++) {
 		put_stack(out, k, "yes", "", stacks->by_kind[k][WALK_OK]);
 		put_stack(out, k, "search", "", stacks->searched_by_kind[k]);
@@ -196,9 +196,9 @@ static void put_costs(struct buf *out, const struct agent_stats *s)
 	put_gauge_or_counter(out, "cameo_cpu_microseconds_per_sample", "gauge",
 			     per_sample((double)s->cpu_ns / 1000, s),
 			     "CPU time per sample in microseconds, averaged since start.");
-	put_gauge_or_counter(out, "cameo_first_window_seconds", "gauge",
-			     (double)s->first_window_ns / NS_PER_S,
-			     "Time from the start of sampling to the first exported window.");
+	put_gauge_or_counter(
+		out, "cameo_first_window_seconds", "gauge", (double)s->first_window_ns / NS_PER_S,
+		"Time from the start of sampling to the first exported window, in seconds.");
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -209,17 +209,15 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	const struct unwind_tables_stats *t = &s->session.tables;
 
 	head(out, name, "gauge",
-	     "Resident set size without BPF maps, by process; of the others (openers, readers, "
-	     "exporters) without the pages that they share.");
+	     "Resident set size without BPF maps, by process; \"others\" are openers, readers and "
+	     "exporters, without shared pages.");
 	put_labelled(out, name, "process", "agent", s->rss_bytes);
 	put_labelled(out, name, "process", "symbolizer", s->worker_rss_bytes);
 	put_labelled(out, name, "process", "others", s->children_bytes);
 	gauge(out, "cameo_maps_bytes", s->maps_bytes, "Kernel memory of BPF maps in bytes.");
 	gauge(out, "cameo_memory_most_bytes", s->most_bytes,
-	      "The most memory that all processes, BPF maps and copies of remote files had "
-	      "together "
-	      "since the start, measured every two seconds, and more often while it is "
-	      "scarce.");
+	      "Peak memory of all processes, BPF maps and copies of remote files together since "
+	      "start, measured every two seconds, and more often while memory is scarce.");
 	head(out, memory, "gauge", "Memory held by the agent, by purpose.");
 	put_labelled(out, memory, "of", "symbols", s->symbolizer_thread.symbols_bytes);
 	put_labelled(out, memory, "of", "scripts", s->langs_bytes);
@@ -229,7 +227,7 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	put_labelled(out, memory, "of", "backlog", s->session.backlog_bytes);
 	put_labelled(out, memory, "of", "unwind_tables", t->used_bytes);
 	counter(out, "cameo_memory_shrunk_total", s->n_shrunk,
-		"Times that caches were dropped to stay within the memory limit.");
+		"Number of times that caches were dropped to stay within the memory limit.");
 	gauge(out, "cameo_unwind_tables", t->n_files, "Executables with an unwind table.");
 	gauge(out, "cameo_unwind_rows", t->n_rows, "Rows of all unwind tables.");
 	counter(out, "cameo_unwind_tables_evicted_total", t->n_evicted,
@@ -239,30 +237,30 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	for (size_t i = 0; i < s->n_top; i++)
 		put_labelled(out, "cameo_unwind_table_bytes", "exe", s->top[i].path,
 			     s->top[i].bytes);
-	gauge(out, "cameo_files", s->n_files, "Executables and libraries known.");
+	gauge(out, "cameo_files", s->n_files, "Known executables and libraries.");
 	counter(out, "cameo_files_forgotten_total", s->n_files_forgotten,
-		"Files evicted because no process had them mapped any more.");
+		"Files evicted because no process maps them any longer.");
 	counter(out, "cameo_files_refused_total", s->n_files_refused,
 		"Files not opened because half of the permitted open files, or a quarter for "
 		"one user, were in use.");
 	counter(out, "cameo_files_unread_total", s->n_files_unread,
 		"Attempts to read files whose remote file system did not respond, or that are too "
-		"large to be copied from there.");
+		"large to copy.");
 	counter(out, "cameo_readers_failed_total", s->session.n_reader_failures,
 		"Files whose reader crashed, sent garbage, or reached its limit of memory or "
 		"time.");
 	counter(out, "cameo_openers_killed_total", s->n_openers_killed,
-		"Processes that open files and were killed because that took too long.");
+		"Opener processes killed because opening a file took too long.");
 	gauge(out, "cameo_openers_abandoned", s->n_openers_abandoned,
-	      "Such processes that still hang in a file system.");
+	      "Killed opener processes that still hang in a file system.");
 	counter(out, "cameo_runtime_readers_lost_total", s->session.n_lang_readers_lost,
-		"Processes that read language runtimes and died, or were killed because they took "
-		"too long or answered garbage.");
-	gauge(out, "cameo_processes", s->session.procs.n_running, "Running processes known.");
+		"Runtime reader processes that died, or were killed because they took too long or "
+		"sent garbage.");
+	gauge(out, "cameo_processes", s->session.procs.n_running, "Known running processes.");
 	gauge(out, "cameo_processes_labelled", s->n_labelled_processes, "Processes with labels.");
 	counter(out, "cameo_programs_corrected_total", s->session.procs.n_corrected,
-		"Programs whose begin or end was found by comparison with the existing processes, "
-		"because the event was lost.");
+		"Programs whose start or exit event was lost, and was inferred from later records "
+		"or from /proc.");
 }
 
 /* ---- export ------------------------------------------------------------------------ */
@@ -276,7 +274,7 @@ static void put_windows(struct buf *out, const struct agent_stats *s)
 		"Windows ended early because they reached the size limit.");
 	put_gauge_or_counter(out, "cameo_symbolize_seconds", "gauge",
 			     (double)s->symbolizer_thread.last_ns / NS_PER_S,
-			     "Time it took to symbolize the last window.");
+			     "Time taken to symbolize the last window, in seconds.");
 	counter(out, "cameo_profiles_total", s->symbolizer_thread.n_profiles, "Profiles exported.");
 	gauge(out, "cameo_series", s->symbolizer_thread.n_series,
 	      "Distinct label sets in the last hour.");
@@ -287,8 +285,8 @@ static void put_windows(struct buf *out, const struct agent_stats *s)
 		"Restarts of the symbolizer worker.");
 	counter(out, "cameo_symbolizer_files_given_up_total",
 		s->symbolizer_thread.symbolizer.files_given_up,
-		"Files that are no longer symbolized because they crashed the symbolizer worker "
-		"twice.");
+		"Files that the symbolizer gave up on, because reading them crashed it or took too "
+		"long.");
 }
 
 struct sink_metric {
@@ -350,7 +348,7 @@ static void put_exports(struct buf *out, const struct exporter_stats *e)
 							 metrics[m].offset));
 	}
 	counter(out, "cameo_exporter_deaths_total", e->process_deaths,
-		"Exporter processes that died or had to be killed; others took their place.");
+		"Exporter processes that died or were killed, and were replaced.");
 	head(out, "cameo_export_failing", "gauge",
 	     "1 if the last export attempt failed, otherwise 0.");
 	for (size_t i = 0; i < e->n_sinks; i++)

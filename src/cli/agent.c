@@ -264,8 +264,8 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 		return 0;
 	if (!(network_uses(cli->config) & NETWORK_SENDS) && network_uses(c) & NETWORK_SENDS)
 		return err_set(err, -EINVAL,
-			       "the agent was started without a destination on the network and "
-			       "has given up the right to reach one: restart it");
+			       "the agent gave up network access when it started without a "
+			       "destination on the network: restart it");
 	r = open_exporter(&fresh, cli, c, err);
 	if (r < 0)
 		return r;

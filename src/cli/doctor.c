@@ -308,7 +308,7 @@ static int examine_process(bool json, uint32_t pid)
 	if (json)
 		print_json(all, found.n, worst);
 	else if (!found.n)
-		printf("%-9s %-15s no language runtime: its functions are those of native code\n",
+		printf("%-9s %-15s no language runtime: all functions are native code\n",
 		       doctor_status_name(DOCTOR_OK), "native code");
 	return 0;
 }
@@ -354,7 +354,7 @@ const struct command doctor_command = {
 		       "missing one. The exit status is 1 if anything is missing.",
 	.options = COMMAND_OPTIONS(options),
 	.examples = COMMAND_EXAMPLES({ "Check this machine", "sudo cameo doctor" },
-				     { "Find out if the functions of a program can be shown",
+				     { "Find out whether the functions of a program can be shown",
 				       "sudo cameo doctor -p 1234" }),
 	.run = run_command,
 };

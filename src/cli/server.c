@@ -89,8 +89,8 @@ const struct option_spec server_common_options[] = {
 	OPTION(TEXT, 0, "oidc-issuer", "URL", oidc_issuer,
 	       "Accept bearer tokens (JWT) of this OpenID Connect issuer",
 	       .details = "Tokens are signed with RS256, ES256 or EdDSA and have the issuer, the "
-			  "audience, and a time of expiry; a minute of difference between clocks "
-			  "is allowed. This requires --oidc-jwks and --oidc-audience."),
+			  "audience and an expiry time; clocks may differ by a minute. This "
+			  "requires --oidc-jwks and --oidc-audience."),
 	OPTION(TEXT, 0, "oidc-jwks", "FILE|URL", oidc_jwks,
 	       "Verify tokens with the keys in FILE or at URL, a JSON Web Key Set",
 	       .details = "A file is read again when it changes, an https URL every five minutes "
@@ -108,11 +108,12 @@ const struct option_spec server_common_options[] = {
 	       .details = "The page sends requests while it is open and live. A session also ends "
 			  "when its line in a file of credentials is removed or changed."),
 	OPTION(DURATION, 0, "session-max", "TIME", session_max_ns,
-	       "Sign out users of the web page this time after they signed in", .preset = "7d",
+	       "Sign out users of the web page after this time, active or not", .preset = "7d",
 	       .unit = "s", .min = 1, .max = (uint64_t)SESSION_DAYS_MAX * DAY_NS),
 	OPTION(TEXT, 0, "cors-origin", "ORIGIN,...", cors_origins,
 	       "Let web pages of these origins, such as https://grafana.example.org, use the API"),
-	OPTION(TEXT, 0, "host-name", "NAME,...", host_names, "Accept requests for these host names",
+	OPTION(TEXT, 0, "host-name", "NAME,...", host_names,
+	       "Accept requests whose Host header is one of these names",
 	       .details =
 		       "Without authentication, a server that listens on a loopback address, or "
 		       "has this option, refuses requests whose Host header is not localhost, the "
@@ -137,12 +138,13 @@ const struct option_spec server_only_options[] = {
 	       "Reject profiles with more than SIZE of function and file names", .preset = "16M",
 	       .unit = "M", .max = (uint64_t)1 << 30),
 	OPTION(SIZE, 0, "push-rate", "SIZE", push_rate,
-	       "Accept this many bytes per second of each tenant; 0 disables the limit",
+	       "Accept this many bytes per second from each tenant; 0 disables the limit",
 	       .preset = "16M", .unit = "M", .max = (uint64_t)DAYS_MAX << 20,
-	       .details = "A tenant may save up ten seconds of its rate. Pushes beyond it use the "
-			  "shared rate while that lasts, and are then answered with 429."),
+	       .details = "A tenant may push up to ten seconds of its rate in one burst. Pushes "
+			  "beyond that use the shared rate; when it is used up, they are refused "
+			  "with status 429."),
 	OPTION(NUMBER, 0, "profile-rate", "N", profile_rate,
-	       "Accept this many profiles per second of each tenant; 0 disables the limit",
+	       "Accept this many profiles per second from each tenant; 0 disables the limit",
 	       .preset = "2000", .max = 1000000),
 	OPTION(SIZE, 0, "shared-push-rate", "SIZE", shared_push_rate,
 	       "Share this many more bytes per second among all tenants", .preset = "64M",
@@ -226,9 +228,8 @@ static int check(const struct server_args *a)
 	    a->store_info || listen_is_loopback(l->host))
 		return CLI_CONTINUE;
 	return cli_fail("\"%s\" is reachable from other machines, so anybody could read and write "
-			"profiles: use --auth-token-file, --auth-basic-file or --tls-client-ca, or "
-			"--insecure to "
-			"allow that",
+			"profiles: use --auth-token-file, --auth-basic-file, --tls-client-ca or "
+			"--oidc-issuer, or --insecure to allow that",
 			l->host);
 }
 

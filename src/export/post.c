@@ -37,7 +37,7 @@ struct strings {
 
 struct post {
 	struct role_pool *pool;
-	struct post_request fixed; /* of every request */
+	struct post_request fixed; /* fields that every request has */
 	struct pem pem[POST_FILES];
 	int cancel_fd; /* an eventfd, readable after post_cancel() */
 	char *url;
@@ -101,7 +101,7 @@ static int add_headers(struct post *p, const struct post_options *opt, struct er
 	if (r < 0 || !o->tenant)
 		return r;
 	if (strpbrk(o->tenant, "\r\n"))
-		return err_set(err, -EINVAL, "tenant must be one line");
+		return err_set(err, -EINVAL, "tenant must be a single line");
 	return strings_take(&p->headers,
 			    asprintf(&tenant, "X-Scope-OrgID: %s", o->tenant) < 0 ? NULL : tenant);
 }
@@ -119,7 +119,7 @@ static int copy_secret(struct post *p, const struct export_sink_options *o, stru
 	if (file && access(file, R_OK) < 0)
 		return err_set(err, -EINVAL, "cannot read \"%.150s\": %s", file, strerror(errno));
 	if (text && strpbrk(text, "\r\n"))
-		return err_set(err, -EINVAL, "credentials must be one line");
+		return err_set(err, -EINVAL, "credentials must be a single line");
 	p->secret = text ? strdup(text) : NULL;
 	p->secret_file = file ? strdup(file) : NULL;
 	return (text && !p->secret) || (file && !p->secret_file) ? -ENOMEM : 0;

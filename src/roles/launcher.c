@@ -113,7 +113,7 @@ int role_launcher_start(struct role_launcher *l, pid_t *out_pid, int *out_sock, 
 	if (r < 0) {
 		close(socks[0]);
 		return err_set(err, r, "cannot start %s: %s", l->name,
-			       r == -EPIPE ? "its launcher has died" : strerror(-r));
+			       r == -EPIPE ? "the launcher process has died" : strerror(-r));
 	}
 	*out_pid = reply.pid;
 	*out_sock = socks[0];

@@ -548,7 +548,7 @@ void role_pool_confinement(struct role_pool *p, char *out, size_t len)
 	snprintf(out, len, "%s",
 		 p->confinement[0] ? p->confinement
 		 : err.msg[0]      ? err.msg
-				   : "no worker: it did not start");
+				   : "no worker could be started");
 	pthread_mutex_unlock(&p->lock);
 }
 

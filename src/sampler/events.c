@@ -94,7 +94,7 @@ static int parse_one(const char *text, uint32_t pid, struct event *out, struct e
 		return uprobe_parse(text, pid, out, err);
 	if (strchr(text, ':'))
 		return tracepoint_parse(text, out, err);
-	return err_set(err, -EINVAL, "--event \"%.24s\": unknown event, not one of %s", text,
+	return err_set(err, -EINVAL, "--event \"%.24s\": unknown event; expected one of %s", text,
 		       event_list_names());
 }
 

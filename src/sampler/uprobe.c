@@ -136,7 +136,8 @@ static int find_file(struct probe_spec *p, uint32_t pid, struct err *err)
 	if (pid)
 		return err_set(err, -ENOENT, "--event: process %u has not mapped a file \"%.80s\"",
 			       pid, p->file);
-	return err_set(err, -ENOENT, "--event: found no library or program \"%.80s\": use its path",
+	return err_set(err, -ENOENT,
+		       "--event: cannot find a library or program \"%.80s\": use its path",
 		       p->file);
 }
 
@@ -197,7 +198,7 @@ static int find_symbol(const struct elf_image *img, const struct probe_spec *p, 
 		return 0;
 	}
 	r = find_demangled(img, p->name, out);
-	return r < 0 ? err_set(err, -ENOENT, "--event: found no function \"%.80s\" in \"%.80s\"",
+	return r < 0 ? err_set(err, -ENOENT, "--event: cannot find function \"%.80s\" in \"%.80s\"",
 			       p->name, p->file)
 		     : 0;
 }

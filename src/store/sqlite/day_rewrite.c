@@ -297,7 +297,7 @@ static int replace(const char *path, int64_t number, const struct store_deletion
 	if (del && !out->n_deleted)
 		return 0;
 	if (!del && out->n_deleted)
-		return err_set(err, -EIO, "the copy has %llu windows fewer",
+		return err_set(err, -EIO, "the copy lacks %llu windows",
 			       (unsigned long long)out->n_deleted);
 	r = before ? before(ctx, out, err) : 0;
 	return r < 0 ? r : durable_rename(new, path, err);

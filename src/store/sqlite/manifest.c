@@ -168,7 +168,7 @@ int manifest_record(struct manifest *m, int64_t day, const struct db_identity *i
 		if (e->n_windows > n_windows)
 			return err_set(err, -EUCLEAN,
 				       "it has %" PRIu64 " windows, but had %" PRIu64
-				       ": an older copy was put in its place",
+				       ": an older copy replaced it",
 				       n_windows, e->n_windows);
 		m->is_changed |= e->n_windows != n_windows;
 		e->n_windows = n_windows;

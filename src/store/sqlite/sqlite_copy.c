@@ -134,7 +134,7 @@ int sqlite_copy_check(const char *dir, struct err *err)
 		return 0;
 	return err_set(err, -EUCLEAN,
 		       "\"%.100s\" is incomplete: a backup or restore was interrupted; empty it "
-		       "and repeat that",
+		       "and try again",
 		       dir);
 }
 

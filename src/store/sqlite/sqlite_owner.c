@@ -77,8 +77,9 @@ static int check_entries(const char *dir, const struct day_files *tenants, struc
 
 	while (d && (e = readdir(d)))
 		if (!day_files_is_no_entry(e->d_name) && !has_tenant(tenants, e->d_name))
-			return err_set(err, -EEXIST, "\"%.100s\" holds other files, as \"%.60s\"",
-				       dir, e->d_name);
+			return err_set(err, -EEXIST,
+				       "\"%.100s\" holds other files, such as \"%.60s\"", dir,
+				       e->d_name);
 	return 0;
 }
 

@@ -173,7 +173,7 @@ static int write_apart(struct writer *w, struct job *j)
 	int r = collect_days(j, &a);
 
 	if (r < 0)
-		return err_set(&j->err, r, "profiles are of more than %d days; split the request",
+		return err_set(&j->err, r, "profiles span more than %d days; split the request",
 			       MAX_JOB_DAYS);
 	r = prepare_apart(w, j, &a);
 	for (size_t i = 0; i < a.n_begun; i++) {

@@ -159,7 +159,7 @@ static void a_dead_launcher_is_noticed(void **state)
 	while (!role_launcher_is_dead(l))
 		usleep(1000);
 	assert_int_equal(role_launcher_start(l, &pid, &sock, &err), -EPIPE);
-	assert_non_null(strstr(err.msg, "its launcher has died"));
+	assert_non_null(strstr(err.msg, "the launcher process has died"));
 	role_launcher_free(l);
 }
 

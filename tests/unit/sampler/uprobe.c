@@ -181,18 +181,18 @@ static void what_cannot_be_probed_is_refused(void **state)
 
 #define OWN(symbol) (snprintf(text, sizeof(text), "uprobe:%s:%s", own_path, symbol), text)
 	assert_refused(OWN("no_such_function"), 0, -ENOENT,
-		       "found no function \"no_such_function\" in");
+		       "cannot find function \"no_such_function\" in");
 	assert_refused(OWN("a_variable_to_probe"), 0, -ENOENT, "no function");
 	assert_refused(OWN("an_indirect_function"), 0, -EINVAL, "is an indirect function (IFUNC)");
 	assert_refused(OWN("0x12g"), 0, -EINVAL, "expected hexadecimal digits");
 	assert_refused(OWN("0xffffffffffffffff"), 0, -ENOENT, "is outside of the code of");
 	assert_refused(OWN("a_function_to_probe+0x7fffffffffff"), 0, -ENOENT, "is outside");
 	/* A plus without a number belongs to the name. */
-	assert_refused(OWN("operator+"), 0, -ENOENT, "found no function \"operator+\" in");
+	assert_refused(OWN("operator+"), 0, -ENOENT, "cannot find function \"operator+\" in");
 #undef OWN
 	assert_refused("uprobe:/nowhere/x:f", 0, -ENOENT, "cannot open \"/nowhere/x\"");
 	assert_refused("uprobe:/proc/version:f", 0, -ENOEXEC, "is not a program or library");
-	assert_refused("uprobe:no-such-library:f", 0, -ENOENT, "found no library or program");
+	assert_refused("uprobe:no-such-library:f", 0, -ENOENT, "cannot find a library or program");
 	assert_refused("uprobe:no-such-library:f", (uint32_t)getpid(), -ENOENT,
 		       "has not mapped a file \"no-such-library\"");
 	assert_refused("uprobe:libc:f", INT_MAX, -ESRCH, "");

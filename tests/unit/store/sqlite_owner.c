@@ -84,7 +84,7 @@ static void a_directory_with_other_files_is_unchanged(void **state)
 	make_store(dir);
 	assert_int_equal(mkdir(in(dir, "/spool"), 0755), 0);
 	assert_int_equal(sqlite_owner_give(dir, USER, USER, &err), -EEXIST);
-	assert_non_null(strstr(err.msg, "holds other files, as \"spool\""));
+	assert_non_null(strstr(err.msg, "holds other files, such as \"spool\""));
 	assert_int_equal(owner_of(dir, ""), 0);
 	assert_int_equal(owner_of(dir, "/anonymous/manifest"), 0);
 	fixture_remove(dir);
