@@ -194,7 +194,7 @@ static __always_inline int is_in_exec(const struct user_regs *regs)
 	return regs->orig_rax == NR_EXECVE || regs->orig_rax == NR_EXECVEAT;
 }
 
-/* True during an exec while the new memory has no program yet: the registers lead nowhere then. */
+/* True during an exec before the new program is mapped: the registers are meaningless then. */
 static __always_inline int is_between_programs(struct task_struct *task,
 					       const struct user_regs *regs)
 {
@@ -253,8 +253,8 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 /*
  * Copies the stack upwards from @sp, page by page, until a page is absent; returns the number of
  * bytes. The page at rsp may be absent if the instruction that touches it first is just faulting.
- * While the agent lags behind less is copied, because a short stack is better than none; so it is
- * for a thread that waits, whose stack the agent can still read.
+ * Less is copied while the agent lags behind, because a short stack is better than none, and for a
+ * thread that waits, because the agent can read the rest of its stack later.
  */
 static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_off)
 {
@@ -311,8 +311,8 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
 	r->fs_base = w->fs_base;
 	/*
-	 * A mask, used at once: of a value that was spilled to the stack, verifiers of 5.10 and 6.1
-	 * forget the bounds.
+	 * The mask is applied right before its use: the verifiers of 5.10 and 6.1 forget the bounds
+	 * of a value that is spilled to the stack.
 	 */
 	bpf_probe_read_kernel(r->kernel,
 			      (bounded_here(w->record.head.n_kernel) & KERNEL_FRAMES_MAX) *

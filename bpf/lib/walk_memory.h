@@ -145,8 +145,8 @@ static __always_inline int walk_to_root(struct walk *w)
 }
 
 /*
- * Marks the stack: no rule led to this caller, but a word of the stack that looks like a return
- * address, or a frame pointer in code of which nobody promised that it keeps one. It may be wrong.
+ * Marks the stack: this caller was not found by a rule but by a word of the stack that looks like a
+ * return address, or by a frame pointer in code that may not keep one. It may be wrong.
  */
 static __always_inline void walk_searched(struct walk *w)
 {

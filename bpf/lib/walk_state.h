@@ -144,8 +144,8 @@ struct walk {
 	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of runtimes' frames */
 
 	struct vm_new vm_new[VM_NEW_MAX];
-	struct function_record function; /* the copy in work; see copy.h */
-	struct sample_record record;     /* the record in work; frames are appended to it */
+	struct function_record function; /* the current copy; see copy.h */
+	struct sample_record record;     /* the current record; frames are appended to it */
 };
 
 /*

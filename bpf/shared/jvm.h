@@ -66,7 +66,7 @@ enum jvm_reference {
 struct jvm_blob_slot {
 	__u64 pc, blob_at;
 	__u32 pid;
-	__u32 cookie; /* of the blob's content then */
+	__u32 cookie; /* fingerprint of the blob's content at that time */
 };
 
 /* The class of a method, as the walk at time_ns read it. */

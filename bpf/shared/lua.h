@@ -62,7 +62,7 @@ static inline __u64 lua_cookie_of(const __u64 proto[LUA_PROTO_BYTES / 8])
 }
 
 struct lua_walk {
-	__u64 state;      /* the lua_State in work; 0: none yet */
+	__u64 state;      /* the current lua_State; 0: none yet */
 	__u64 c_function; /* of the frame pushed last, if C code: 0 otherwise */
 	__u32 n_words;    /* of the record up to the last call that entered the loop */
 	__u32 caller;     /* index of the next of walk.loop_callers to be tried */

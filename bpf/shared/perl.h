@@ -93,7 +93,7 @@ enum {
 #define PERL_IS_EVALUATED(text0) (((text0)&0xffffffffffffULL) == 0x206c61766528ULL)
 
 struct perl_walk {
-	__u64 stack;         /* PERL_SI in work */
+	__u64 stack;         /* the current PERL_SI */
 	__u64 first_context; /* of that stack, the outermost */
 	__u64 cop;           /* the statement that was reached */
 	__u32 stack_type;    /* PERL_INFO_MAIN, ... */

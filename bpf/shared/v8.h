@@ -73,7 +73,7 @@ struct v8_vm {
 };
 
 struct v8_walk {
-	__u32 vm; /* entry of the tables, of the frame in work */
+	__u32 vm; /* table entry of the current frame */
 	__u32 pad;
 	__u64 embedded;    /* offset of the pc in V8's file, plus 1; 0: the code is generated */
 	__u64 interpreter; /* the return address last recognized as the interpreter's; 0: none */

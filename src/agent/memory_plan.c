@@ -13,7 +13,7 @@
  */
 #define BASE_BYTES (14 * MIB)
 /*
- * The children of roles without what a job takes: two openers, the launcher, an exporter and
+ * Child processes, without the memory for their jobs: two openers, the launcher, an exporter and
  * three readers have 1.2 to 1.7 MiB each that they do not share with this process.
  */
 #define CHILDREN_BYTES (10 * MIB)
@@ -49,9 +49,9 @@ enum {
 };
 
 /*
- * Parts of a thousand of what is shared. Tables, the symbolizer, the readers, four equal caches and
- * queues, and the counts with the quarter that they may exceed their limit by: 250 + 210 + 200 +
- * 70 + 4 * 42 + 70 * 5/4 + 14.
+ * Thousandths of the memory that is divided: tables, the symbolizer, the readers, four equal caches
+ * and queues, and the counts, which may exceed their limit by a quarter: 250 + 210 + 200 + 70 +
+ * 4 * 42 + 70 * 5/4 + 14.
  */
 enum {
 	TABLES = 250,

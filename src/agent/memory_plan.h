@@ -30,7 +30,7 @@ struct memory_plan {
 	uint64_t worker_rss;  /* the symbolizer process, with the files that it has mapped */
 	uint64_t worker;      /* its heap, part of worker_rss */
 	uint64_t readers;     /* the processes that make unwind tables, all together */
-	uint32_t n_readers;   /* those that do so at a time */
+	uint32_t n_readers;   /* how many of them may run at the same time */
 	uint64_t lang_reader; /* the process that reads language runtimes */
 	uint64_t jit_reader;  /* the one that reads perf maps and jitdumps; part of worker_rss */
 	uint64_t addresses;   /* cache of symbolized addresses */

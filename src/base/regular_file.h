@@ -22,7 +22,7 @@ struct regular_file_query {
 	bool nofollow; /* with a root: the last component must not be a symbolic link */
 	/* A file that cannot be opened in time is charged to these (roles/pool.h); 0: nothing. */
 	uint64_t payers[2];
-	size_t copy_max; /* bytes, of a file that has to be copied; 0: 64 MiB */
+	size_t copy_max; /* maximum size in bytes of a file that must be copied; 0: 64 MiB */
 };
 
 struct regular_file_info {

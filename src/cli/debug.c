@@ -168,7 +168,7 @@ static int map_file(const char *path, struct replay_job *job)
 	return 0;
 }
 
-/* The core file may come from somebody else: sigbus_run() protects against one that shrinks. */
+/* The core file is untrusted; sigbus_run() protects against a file that shrinks. */
 static int replay(const char *path)
 {
 	struct replay_job job = { 0 };

@@ -163,7 +163,7 @@ struct export_sink_stats {
 struct exporter_stats {
 	size_t n_sinks;
 	struct export_sink_stats sinks[EXPORT_MAX_SINKS];
-	uint64_t process_deaths; /* exporter processes that died or had to be killed */
+	uint64_t process_deaths; /* exporter processes that died or were killed */
 	size_t n_pids;
 	pid_t pids[EXPORT_MAX_SINKS]; /* of exporter processes */
 };

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Encoded requests in memory, oldest first, with their number and size. No lock: the caller has
- * one.
+ * Encoded requests in memory, oldest first, with their number and size. Not locked: the caller
+ * holds a lock.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,7 @@
 
 /*
  * Log lines of which one per minute is written and the others are counted: an outage of a day would
- * otherwise fill the log. No lock: the caller has one.
+ * otherwise fill the log. Not locked: the caller holds a lock.
  */
 #include <stdbool.h>
 #include <stdint.h>

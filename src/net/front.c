@@ -55,7 +55,7 @@ struct connection {
 	struct relay *relay;     /* HTTP/1 over TLS; without both the protocol is not known yet */
 	struct tls_session *tls; /* NULL: not encrypted */
 	struct http_peer peer;
-	const uint8_t *out; /* unsent bytes of the session; borrowed from it */
+	const uint8_t *out; /* unsent bytes, borrowed from the session */
 	size_t out_len;
 	int64_t moved_ms; /* time of the last transfer in either direction */
 	struct connection *prev, *next;

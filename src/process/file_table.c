@@ -246,8 +246,8 @@ static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t
 }
 
 /*
- * Returns an id that was never assigned while there is one, else the one that has been free
- * for longest.
+ * Returns an id that was never assigned or, if there is none, the one that has been free the
+ * longest.
  */
 static uint32_t new_id(struct file_table *f, struct mapped_file *file)
 {

@@ -42,7 +42,7 @@ enum { FILE_ID_NONE = 0, FILE_TABLE_SWEEP_ABOVE = 2048 };
 
 struct file_table_opts {
 	struct unwind_tables *tables;
-	struct role_pool *readers; /* of reader_role, for one more than n_table_readers */
+	struct role_pool *readers; /* of reader_role; n_table_readers + 1 processes */
 	unsigned int n_table_readers;
 	size_t table_bytes; /* limit of one unwind table */
 };

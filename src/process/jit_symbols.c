@@ -42,7 +42,7 @@ struct jit_symbols {
 		VEC(struct process_jit *);
 	} entries;
 	struct index by_program;   /* maps to an index of all */
-	struct role_pool *readers; /* NULL until needed; of the thread that symbolizes */
+	struct role_pool *readers; /* NULL until needed; used by the symbolizer thread only */
 	size_t reader_bytes;
 	unsigned int n_idle; /* batches since the reader had work */
 };

@@ -137,7 +137,7 @@ static int add_replacing(struct mapping_set *m, const struct unwind_mapping *map
 	x = m->maps.data;
 	while (end < m->maps.len && x[end].start < map->end)
 		end++;
-	/* keep the parts of the first and the last overlapped mapping that stick out */
+	/* keep the parts of the first and last overlapped mappings that are not overlapped */
 	if (end > at && x[at].start < map->start) {
 		piece[n] = x[at];
 		piece[n++].end = map->start;

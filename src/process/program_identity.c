@@ -136,7 +136,7 @@ static void on_program(void *ctx, const void *record, size_t len)
 	(void)vec_push(all, *(const struct record_header *)record);
 }
 
-/* Compares a process that exists with what is known. @since_ns: the begin of the sweep. */
+/* Compares a running process with its record. The sweep began at @since_ns. */
 static void sweep_found(struct programs *p, const struct record_header *h, uint64_t since_ns)
 {
 	struct program *e = programs_get(p, h->pid);

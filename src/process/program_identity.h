@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Matches records with programs by identity, and finds programs whose begin or end was not in the
- * side-band. Both correct the table where an event was lost.
+ * Matches records with programs by identity, and finds programs whose start or exit was not in the
+ * side-band. Both correct the table after an event was lost.
  */
 #include <stdbool.h>
 #include <stdint.h>

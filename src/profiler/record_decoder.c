@@ -273,8 +273,8 @@ static bool ends_unmapped(const uint64_t *words, size_t n)
 }
 
 /*
- * Walks a stack copy. Stack beyond the copy is read from the process afterwards; if the program has
- * ended by then, the copy has to do.
+ * Walks a stack copy. The stack beyond the copy is read from the process afterwards; if the program
+ * has ended by then, the walk ends with the copy.
  */
 static size_t walk_copy(struct record_decoder *d, struct unwind_walk_input *in,
 			const uint64_t **out_words, bool *out_complete)

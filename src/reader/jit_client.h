@@ -25,7 +25,7 @@ struct jit_query {
  * found may be outdated.
  *
  * Return: 0 and where to continue in *@out_end; -EAGAIN if the file must be read from 0, or no
- * reader was free; -ETIMEDOUT; -EPIPE if the reader died; -EBADMSG if it answered garbage and was
+ * reader was free; -ETIMEDOUT; -EPIPE if the reader died; -EBADMSG if it sent garbage and was
  * killed; -errno.
  */
 int jit_client_find(struct role_pool *pool, const struct jit_query *q, uint64_t *out_end);

@@ -5,8 +5,8 @@
  * The jobs of lang_message.h, in the parent: a struct lang_source (lang/question.h) that waits for
  * a reader, and checks what it answers. One thread.
  *
- * A reader that does not answer in time, dies or answers garbage is replaced. The process that it
- * read is refused then, for a second at first, and for twice as long each further time. A twentieth
+ * A reader that does not answer in time, dies or sends garbage is replaced. The process that it
+ * read is then refused for a second, and for twice as long after each further failure. A twentieth
  * of the time may be lost to processes that no reader has read before; when it is used up, such
  * processes have to wait.
  */

@@ -37,7 +37,7 @@ static struct lang_memory *find(struct lang_memories *m, const struct lang_proce
 	return NULL;
 }
 
-/* Returns a free entry, for which it forgets the one that was not used for longest. */
+/* Returns a free entry; if there is none, evicts the least recently used one. */
 static struct lang_memory *make_room(struct lang_memories *m)
 {
 	struct lang_memory *oldest = &m->all[0];

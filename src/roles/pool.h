@@ -15,7 +15,7 @@
  *	if (r == 0 && role_exchange_reply(x)->len >= sizeof(out)) …
  *	role_exchange_end(x);                                // NULL is fine
  *
- * A child that does not answer in time, answers garbage or crashes is killed, and another one is
+ * A child that does not answer in time, sends garbage or crashes is killed, and another one is
  * started. A child that hangs in the kernel does not even die of SIGKILL: it is abandoned, which
  * means that it is counted and never waited for. After a failure, requests that charge the same
  * payer are refused for a while (twice as long after each failure), so that one file or process

@@ -21,8 +21,8 @@ struct jwt_rules {
 enum { JWT_MAX_BYTES = 8192, JWT_LEEWAY_S = 60 };
 
 /*
- * Checks signature, issuer, audience and times. Returns 0 with the client in *@out and the time of
- * expiry in *@out_expires_s; -EACCES; -ENOENT if the key is unknown, which a newer set may have.
+ * Checks signature, issuer, audience and times. Returns 0 with the client in *@out and the expiry
+ * time in *@out_expires_s; -EACCES; -ENOENT if the key is unknown, which a newer set may have.
  */
 int jwt_check(const char *token, size_t len, const struct jwks *keys, const struct jwt_rules *rules,
 	      int64_t now_s, struct client *out, int64_t *out_expires_s);

@@ -27,7 +27,7 @@ struct symbolized_file {
 	struct elf_build_id id;
 	enum search_state state;
 	bool is_debug;        /* a debug file, which has no code */
-	uint32_t file;        /* the symbolizer's id, of a file that was found */
+	uint32_t file;        /* the symbolizer's id of the file, if it was found */
 	uint64_t first, code; /* of a debug file: first mapped page, and first page of its code */
 	int64_t searched_ms, used_ms;
 };

@@ -108,7 +108,7 @@ static void forget(struct tenant_limits *t, const struct tenant *e)
 	t->other.n_refused_queries += e->n_refused_queries;
 }
 
-/* An entry that is free, else the one unused for longest; NULL if queries occupy all. */
+/* A free entry or else the least recently used one; NULL if queries occupy all. */
 static struct tenant *free_entry(struct tenant_limits *t)
 {
 	struct tenant *oldest = NULL;

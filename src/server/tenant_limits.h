@@ -3,10 +3,10 @@
 
 /*
  * The rates at which tenants may push, and how many queries each may have at once. A tenant has a
- * rate of its own that nobody else can use up; beyond it there is a pool that all tenants
+ * rate of its own that no other can use up; beyond it there is a pool that all tenants
  * share. Counts by tenant are part of /metrics. Any thread.
  *
- * The table of tenants is bounded. A tenant beyond it gets the entry that was unused for longest.
+ * The table of tenants is bounded. A tenant beyond it gets the least recently used entry.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -106,8 +106,8 @@ struct store_select {
 	const atomic_bool *cancelled; /* set by another thread: then -ECANCELED; or NULL */
 	const char *const *ids;       /* store_merge(): only profiles with one of these ids */
 	size_t n_ids;                 /* 0 selects profiles with any id or none */
-	size_t max_nodes; /* store_merge(): of the result, then -EFBIG; 0 for no limit */
-	bool names_only;  /* store_merge(): frames with equal names become one frame */
+	size_t max_nodes;             /* limit of store_merge(), which fails with -EFBIG; 0: none */
+	bool names_only;              /* store_merge(): frames with equal names become one frame */
 	const char *const *call_site; /* store_points(): only stacks that begin with these names */
 	size_t n_call_site;           /* counted from the root; 0 selects all stacks */
 	struct store_read *read;      /* to which every operation adds what it reads; or NULL */
@@ -141,7 +141,7 @@ struct store_stats {
 };
 
 struct store_usage {
-	uint64_t bytes; /* on disk, of all tenants */
+	uint64_t bytes; /* on disk, for all tenants */
 	uint32_t n_days;
 };
 

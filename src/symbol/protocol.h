@@ -124,7 +124,7 @@ struct protocol_frame {
 	uint32_t line, start_line;
 };
 
-/* The frames of one address. Without frames, no source has a name for it. */
+/* The frames of one address; no frames if no source has a name for it. */
 struct protocol_response {
 	uint32_t index;  /* of the address in the request; not checked */
 	uint32_t source; /* enum symbolizer_source; not checked */

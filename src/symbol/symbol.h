@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Why @name is not that of a function: it is made of the file's name then. */
+/* The reason why @name is made of the file's name instead of being a function's. */
 enum symbol_missing {
 	SYMBOL_FOUND,
 	SYMBOL_NONE,          /* no source has a name for the address */

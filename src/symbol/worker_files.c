@@ -229,8 +229,8 @@ static const struct holding mappings = { mapped_bytes_of, drop_tables };
 static const struct holding debug_info = { debug_bytes, close_debug };
 
 /*
- * Drops what the least recently used files hold until the rest is at most @max bytes, but nothing
- * of @keep. Returns the bytes that remain.
+ * Frees data of the least recently used files, except @keep, until at most @max bytes remain.
+ * Returns the bytes that remain.
  */
 static size_t obey(struct worker_files *fs, const struct holding *h, size_t max,
 		   const struct worker_file *keep)

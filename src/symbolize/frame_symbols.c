@@ -336,7 +336,7 @@ static enum name_loss no_function_reason(int error)
 	return error == -ETIMEDOUT || error == -ETIME ? NAME_LOSS_SLOW : NAME_LOSS_UNREAD;
 }
 
-/* Resolves generated code, or an address that leads nowhere. */
+/* Resolves generated code, or an address outside of all mappings. */
 static int resolve_address(struct batch *b, struct frame_location *w)
 {
 	struct profile_location l = { .kind = PROFILE_FRAME_UNKNOWN,

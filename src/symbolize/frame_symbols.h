@@ -55,7 +55,7 @@ struct frame_symbols_opts {
 	size_t worker_rss_bytes;
 	/* While this is set, frame_symbols_prefetch() returns soon with -EAGAIN. May be NULL. */
 	const atomic_bool *must_yield;
-	/* Counts BPF programs that come and go; NULL: nobody counts them. */
+	/* Counts the BPF programs that are loaded and unloaded; NULL if they are not counted. */
 	const _Atomic uint32_t *kernel_changes;
 	struct symbolizer_opts symbolizer;
 };

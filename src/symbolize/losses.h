@@ -19,7 +19,7 @@ enum loss_kind {
 	LOSS_KIND_MAX,
 };
 
-/* A place, which has one kind and one reason. */
+/* A place where something may be lost; it has one kind and one reason. */
 enum loss {
 #define LOSS(kind, symbol, reason, value, text) LOSS_##symbol,
 #include "symbolize/losses.def"

@@ -102,8 +102,8 @@ static int begin_window(struct symbolizer_thread *n, const struct sample_counts 
 }
 
 /*
- * Exports the present window as far as it is symbolized, and records its statistics. @r is the
- * result of symbolizing it: after an error nothing of it is exported.
+ * Exports the symbolized part of the current window, and records its statistics. @r is the result
+ * of symbolizing it: after an error nothing is exported.
  */
 static void end_window(struct symbolizer_thread *n, int r)
 {

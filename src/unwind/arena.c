@@ -66,8 +66,8 @@ void unwind_arena_free(struct unwind_arena *a)
 }
 
 /*
- * Puts @e into the free list and merges it with its neighbours. If the list cannot grow the range
- * is lost, nothing else.
+ * Puts @e into the free list and merges it with its neighbours. If the list cannot grow, only
+ * this range is lost.
  */
 static void free_list_add(struct unwind_arena *a, struct extent e)
 {

@@ -190,7 +190,7 @@ static uint64_t next_rdi_store(const struct build *b, uint64_t from, uint8_t *ou
 }
 
 /*
- * The length of mov %rbp,@disp(%rsp) at offset @at, or 0. Up to Go 1.20 frames were built so: sub
+ * The length of mov %rbp,@disp(%rsp) at offset @at, or 0. Up to Go 1.20 frames were built by sub
  * $depth,%rsp; mov; lea @disp(%rsp),%rbp.
  */
 static unsigned int rbp_store_len(const struct build *b, uint64_t at, int32_t disp)

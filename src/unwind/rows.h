@@ -75,5 +75,5 @@ int unwind_rows_put(struct unwind_rows *rows, size_t keep, uint64_t off,
 int unwind_rows_splice(struct unwind_rows *rows, uint64_t lo, uint64_t hi,
 		       const struct unwind_full_row *with, size_t n);
 
-/* Merges the rows of @over, of the same dictionary, which win where they have a rule. */
+/* Merges the rows of @over, which has the same dictionary; where it has a rule, its rule wins. */
 int unwind_rows_overlay(struct unwind_rows *rows, const struct unwind_rows *over);

@@ -32,7 +32,7 @@ struct unwind_sweep_state {
 /* Limits of the fields, in words. */
 enum { UNWIND_SWEEP_DEPTH_MAX = 0xffff, UNWIND_SWEEP_SLOT_MAX = 31 /* rbp, rbx */ };
 
-/* Code that is still to be followed, of the function that begins at @owner (0: unknown). */
+/* Code that has not been followed yet, in the function that begins at @owner (0: unknown). */
 struct unwind_sweep_path {
 	uint64_t vaddr, owner;
 };

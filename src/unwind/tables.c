@@ -198,7 +198,7 @@ static int put_pages(struct unwind_tables *t, struct file_space *s, const struct
 	return 0;
 }
 
-/* Evicts the table that was unused for longest; returns false if all are in use. */
+/* Evicts the least recently used table; returns false if all are in use. */
 static bool evict_one(struct unwind_tables *t, uint64_t now_ns)
 {
 	uint32_t oldest = 0;

@@ -45,8 +45,8 @@ struct unwind_tables_source {
  * unwind_tables_build() - build the table of file @file
  *
  * The file's state becomes READY, UNSWEPT, ABSENT (it has no unwind information) or FULL. A
- * malformed part leaves the rows before it. If there is no room, the tables that were unused for
- * longest are evicted. Their memory is free only after the grace period, so the file is FULL
+ * malformed part leaves the rows before it. If there is no room, the least recently used tables
+ * are evicted. Their memory is free only after the grace period, so the file is FULL
  * meanwhile, and unwind_tables_reap() makes it NOT_READY again.
  *
  * Return: the number of rows; -ENOSPC (FULL); -errno with the reason otherwise.

@@ -32,7 +32,7 @@ struct jfr_chunk {
 bool jfr_chunk_is(const void *data, size_t len);
 
 /*
- * Reads the chunk at the begin of @data, with at most @max_constants. Returns 0; -EBADMSG if it is
+ * Reads the chunk at the start of @data, with at most @max_constants. Returns 0; -EBADMSG if it is
  * malformed, -ENOTSUP for another version or encoding, -EFBIG, all with the reason in @err;
  * -ENOMEM. The data is borrowed. @out must be zeroed, and is freed by the caller, on errors too.
  */

@@ -161,6 +161,6 @@ bool jfr_text_is(struct jfr_text t, const char *s)
 {
 	size_t len = strlen(s);
 
-	/* Each of the three encodings has one byte, of the same value, for a character of ASCII. */
+	/* All three encodings store an ASCII character as one byte with the same value. */
 	return t.bytes && t.len == len && memcmp(t.bytes, s, len) == 0;
 }

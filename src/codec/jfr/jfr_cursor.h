@@ -47,7 +47,7 @@ uint64_t jfr_varint(struct jfr_cursor *c);
 uint8_t jfr_byte(struct jfr_cursor *c);
 void jfr_skip(struct jfr_cursor *c, uint64_t n);
 
-/* Big-endian words, of the header of a chunk. */
+/* Reads big-endian words, which only the header of a chunk has. */
 uint16_t jfr_be16(struct jfr_cursor *c);
 uint32_t jfr_be32(struct jfr_cursor *c);
 uint64_t jfr_be64(struct jfr_cursor *c);

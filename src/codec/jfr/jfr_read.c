@@ -474,7 +474,7 @@ static bool has_type(const struct profile *p, const char *type)
 	return false;
 }
 
-/* Two profiles may have types of one name, of which the second gets that of its profile, too. */
+/* If two profiles have types of the same name, the second type also gets its profile's name. */
 static int add_types(struct profile *p, const struct profile *from, const char *name)
 {
 	char longer[64];

@@ -85,7 +85,7 @@ struct jfr_shape {
 	uint64_t element[JFR_SHAPE_VALUES]; /* by value: class of the field; JFR_NO_CLASS: absent */
 };
 
-/* Looks up the fields @names, at most JFR_SHAPE_VALUES, which end with NULL, of a class. */
+/* Looks up fields of a class: @names, at most JFR_SHAPE_VALUES, terminated by NULL. */
 void jfr_shape_init(struct jfr_shape *s, const struct jfr_types *t, const char *class_name,
 		    const char *const names[]);
 

@@ -36,7 +36,7 @@ struct reader {
 	void *ctx;
 	struct proto_parts resource_profiles;
 	struct wire resource, scope; /* of the current profile */
-	struct labels labels, own;   /* of samples; of the resource */
+	struct labels labels, own;   /* labels of samples, labels of the resource */
 	struct {
 		VEC(uint64_t);
 	} times;

@@ -170,6 +170,6 @@ int python_read(const struct vm_tables *tables, uint32_t vm, const struct lang_p
 	r = read_parts(py, p, addr, out);
 	if (r == 0)
 		r = check_cookie(py, p, addr, cookie);
-	/* a pointer that leads nowhere belongs to an object that was freed */
+	/* an invalid pointer means that the object was freed */
 	return r == 0 || r == -ENOMEM ? r : -ESTALE;
 }

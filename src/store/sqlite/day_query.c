@@ -236,8 +236,8 @@ static int cmp_ids(const void *a, const void *b)
 }
 
 /*
- * Finds the blocks of profiles with one of the requested ids. A hash collision only selects a
- * profile too many. Ids are few (a client lists them), so each is one look-up.
+ * Finds the blocks of profiles with one of the requested ids. A hash collision only selects
+ * an additional profile. Ids are few (a client lists them), so each is one look-up.
  */
 static int find_requested_blocks(struct query *q)
 {

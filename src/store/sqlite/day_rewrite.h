@@ -17,7 +17,7 @@
 struct store_deletion;
 
 struct day_rewrite {
-	uint64_t n_windows, n_deleted; /* of the new file; not copied to it */
+	uint64_t n_windows, n_deleted; /* windows in the new file; windows not copied */
 	struct db_identity identity;
 };
 
