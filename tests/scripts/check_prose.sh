@@ -43,4 +43,33 @@ judge '1' 'reads a comment of a script' a.sh '# drawn anew\ndraw anew'
 judge '2 3' 'reads comments and docstrings of Python' a.py 'def f():\n\t"""Draw it anew."""\n\t# anew\n\tanew = 1'
 judge '3' 'reads documentation without its code' a.md '    anew\n\n`anew` anew\n\n```\nanew\n```'
 judge '1' 'reads the text of a page' a.tsx 'const a = <p>Draw it anew</p>;'
+judge 2 'reads the template of a manual page' a.1.in '.SH NAME\nIt is drawn anew.\n.EX\nanew\n.EE'
+judge 1 'reads the titles of a dashboard' monitoring/a.json '{ "title": "drawn anew", "id": "drawn anew" }'
+
+# commits SUBJECT: commits the rules, then an empty commit; prints what check-prose finds without a path.
+commits()
+{
+	git -C "$work" add scripts
+	git -C "$work" -c user.name=a -c user.email=a@b commit -qm 'Draw it anew' --allow-empty -- scripts
+	git -C "$work" -c user.name=a -c user.email=a@b commit -qm "$1" --allow-empty
+	"$work/scripts/check-prose" 2>&1
+	echo >>"$work/scripts/prose"
+}
+
+found=$(commits 'a: Draw it anew')
+case $found in
+*'"anew": say "again"') ok 'reads the subjects of commits' ;;
+*) not_ok 'reads the subjects of commits' "$found" ;;
+esac
+found=$(commits "a: Draw $(printf 'it %.0s' {1..30})")
+case $found in
+*'the subject has 97 characters, more than 72') ok 'limits the length of a subject' ;;
+*) not_ok 'limits the length of a subject' "$found" ;;
+esac
+found=$(commits 'a: Draw it again')
+if [ -z "$found" ]; then
+	ok 'ignores subjects that are older than the rules'
+else
+	not_ok 'ignores subjects that are older than the rules' "$found"
+fi
 tap_done
