@@ -97,8 +97,10 @@ static uint32_t add_vm(struct langs *l, const struct vm_code *code, const union 
 	size_t len;
 	void *dst = lang_entry(&l->tables, code->lang, vm, &len);
 
-	if (!dst)
+	if (!dst) {
+		l->n_vms_full++;
 		return 0;
+	}
 	memcpy(dst, entry, len);
 	l->tables.codes[vm] = *code;
 	l->file_vms[vm] = vm;
@@ -167,6 +169,7 @@ static uint32_t layout_of(struct langs *l, uint32_t file_vm, const union lang_en
 		n++;
 	}
 	vm = n < LAYOUTS_MAX ? add_vm(l, code, entry) : 0;
+	l->n_vms_full += n >= LAYOUTS_MAX;
 	l->file_vms[vm] = file_vm;
 	return vm;
 }
@@ -417,6 +420,11 @@ void langs_window(struct langs *l, size_t text_max)
 		if (l->functions.data[i].state != LANG_FUNCTION_FORGOTTEN &&
 		    l->functions.data[i].used + 1 < l->window)
 			function_forget(l, i);
+}
+
+uint64_t langs_n_full(const struct langs *l)
+{
+	return l->n_vms_full;
 }
 
 size_t langs_bytes(const struct langs *l)

@@ -117,6 +117,9 @@ void langs_window(struct langs *l, size_t text_max);
 /* Returns the memory used, in bytes. */
 size_t langs_bytes(const struct langs *l);
 
+/* How often a runtime, or a layout of its data, found no room in the tables of the walk. */
+uint64_t langs_n_full(const struct langs *l);
+
 /*
  * Symbolizes a FRAME_SCRIPT word. The strings in @out are borrowed until langs_window() or the
  * next stack. Return: the language; LANG_NONE for an unknown word, with a bracketed name in @out.

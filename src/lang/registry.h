@@ -37,7 +37,8 @@ struct langs {
 	struct vm_tables tables;
 	uint32_t file_vms[VM_TABLE_MAX]; /* for each VM, the one of the file that it belongs to */
 	bool fold, signatures;
-	uint32_t n_vms; /* entries used in the tables; [0] stands for no VM */
+	uint64_t n_vms_full; /* runtimes without an entry */
+	uint32_t n_vms;      /* entries used in the tables; [0] stands for no VM */
 	struct lang_source source;
 	struct lang_memo *memo; /* of the source in this process */
 	struct lang_runtimes runtimes;

@@ -64,7 +64,7 @@ struct file_table {
 	unsigned int n_fds, fds_max; /* descriptors that files and inodes hold */
 	/* ids of FILE_TABLE_REFUSED and FILE_TABLE_UNREAD, 0 before the first such file */
 	uint32_t refused, unread;
-	uint64_t n_refused, n_unread;
+	uint64_t n_refused, n_unread, n_full;
 	uint64_t copied_bytes; /* in copies that files hold */
 	uint64_t copies_max;
 };
@@ -273,6 +273,7 @@ static uint32_t file_add(struct file_table *f, struct mapped_file *file)
 	uint32_t id = new_id(f, file);
 
 	if (!id) {
+		f->n_full++;
 		mapped_file_free(file);
 		return FILE_ID_NONE;
 	}
@@ -394,6 +395,11 @@ uint64_t file_table_n_forgotten(const struct file_table *f)
 uint64_t file_table_n_refused(const struct file_table *f)
 {
 	return f->n_refused;
+}
+
+uint64_t file_table_n_full(const struct file_table *f)
+{
+	return f->n_full;
 }
 
 void file_table_set_copies_max(struct file_table *f, uint64_t bytes)

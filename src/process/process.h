@@ -23,5 +23,7 @@ struct process_table_stats {
 	uint32_t n_running;
 	uint64_t n_seen;
 	uint64_t n_sideband_lost;
-	uint64_t n_corrected; /* programs whose start or exit was not in the side-band */
+	uint64_t n_corrected;      /* programs whose start or exit was not in the side-band */
+	uint64_t n_mappings_full;  /* attempts to publish mappings without room in the arena */
+	uint64_t n_processes_full; /* those without room in the BPF map of processes */
 };

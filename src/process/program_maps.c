@@ -163,6 +163,7 @@ int programs_publish_one(struct programs *p, struct program *e, uint64_t now_ns,
 	if (r < 0 && !mapping_set_count(e->maps))
 		return r;
 	r = mapping_set_publish(e->maps, p->tables, now_ns, out);
+	p->stats.n_mappings_full += r == -ENOSPC;
 	if (r < 0)
 		return r;
 	out->unmapped_is_final = e->unmapped_is_final;
@@ -172,6 +173,7 @@ int programs_publish_one(struct programs *p, struct program *e, uint64_t now_ns,
 	/* the pid may belong to a successor already, whose entry must stay */
 	if (!e->info.end_ns && e->info.id.start_ns)
 		r = sampler_put_process(p->sampler, e->info.pid, out);
+	p->stats.n_processes_full += r == -E2BIG;
 	return r;
 }
 

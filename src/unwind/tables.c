@@ -52,7 +52,7 @@ struct unwind_tables {
 		VEC(struct file_space);
 	} space; /* indexed by file id */
 	uint32_t n_files, n_evicted;
-	uint64_t n_rows;
+	uint64_t n_rows, n_rules_full;
 	uint64_t next_refresh_ns;
 };
 
@@ -298,6 +298,7 @@ static int translate_rules(struct unwind_tables *t, const struct flat_table *tab
 	for (uint32_t i = 0; i < table->head.n_rules; i++) {
 		int r = unwind_rules_add(&t->rules, &table->rules[i], &ids[i]);
 
+		t->n_rules_full += r == -ENOSPC;
 		if (r == -ENOSPC)
 			ids[i] = UNWIND_RULE_NONE;
 		else if (r < 0)
@@ -430,6 +431,7 @@ void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_sta
 		.n_evicted = t->n_evicted,
 		.n_rules = t->rules.n,
 		.n_rows = t->n_rows,
+		.n_rules_full = t->n_rules_full,
 		.bytes = unwind_arena_bytes(t->arena),
 		.used_bytes = unwind_arena_used_bytes(t->arena),
 	};

@@ -95,7 +95,8 @@ struct unwind_tables_stats {
 	uint32_t n_evicted; /* since the start */
 	uint32_t n_rules;
 	uint64_t n_rows;
-	size_t bytes; /* bytes of all chunks */
+	uint64_t n_rules_full; /* rules of tables that found no room in the dictionary */
+	size_t bytes;          /* bytes of all chunks */
 	size_t used_bytes;
 };
 void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_stats *out);

@@ -42,6 +42,37 @@ static void every_loss_has_a_counter(void **state)
 			fail_msg("%s has no counter", losses_reason((enum loss)i));
 }
 
+/*
+ * A counter of the kernel is a loss or is known not to be one: a new one has to be added to the
+ * list of losses, or here.
+ */
+static void every_counter_of_the_kernel_is_a_loss_or_known(void **state)
+{
+	static const bool is_no_loss[COUNTER_MAX] = {
+		[COUNTER_SAMPLES] = true,       [COUNTER_IDLE] = true,
+		[COUNTER_FILTERED] = true,      [COUNTER_SENT] = true,
+		[COUNTER_SENT_RAW] = true,      [COUNTER_COMPLETE] = true,
+		[COUNTER_FRAMES] = true,        [COUNTER_CACHE_HITS] = true,
+		[COUNTER_WINDOW_FILLS] = true,  [COUNTER_RUN_NS] = true,
+		[COUNTER_FUNCTIONS] = true,     [COUNTER_OFF_INTERVALS] = true,
+		[COUNTER_OFF_STACKS] = true,    [COUNTER_OFF_THINNED] = true,
+		[COUNTER_OFF_SHORT] = true,     [COUNTER_OFF_SHORT_NS] = true,
+		[COUNTER_OFF_UNSAMPLED] = true,
+	};
+	_cleanup_(freep) struct counts *c = calloc(1, sizeof(*c));
+	const struct loss_sources in = { .session = &c->session, .symbols = &c->symbols };
+
+	for (int k = 0; k < COUNTER_MAX; k++) {
+		int n = 0;
+
+		c->session.sampler.counts.n[k] = 1;
+		for (int i = 0; i < LOSS_MAX; i++)
+			n += losses_value((enum loss)i, &in) != 0;
+		c->session.sampler.counts.n[k] = 0;
+		assert_int_equal(n, is_no_loss[k] ? 0 : 1);
+	}
+}
+
 /* Changes each 8 bytes of the statistics in turn: no two losses may count the same thing. */
 static void no_two_losses_share_a_counter(void **state)
 {
@@ -91,5 +122,6 @@ static void every_kind_has_losses_and_nouns_of_its_own(void **state)
 
 TEST_GROUP(test_losses, TEST(nothing_lost_is_zero_everywhere), TEST(every_loss_has_a_counter),
 	   TEST(no_two_losses_share_a_counter),
+	   TEST(every_counter_of_the_kernel_is_a_loss_or_known),
 	   TEST(reasons_are_distinct_within_a_metric_and_have_a_text),
 	   TEST(every_kind_has_losses_and_nouns_of_its_own))
