@@ -17,7 +17,7 @@ MS = 900
 ENOUGH = 300
 # Until the agent knows a program, it walks copies of stacks and reads the frames later.
 FIRST_SAMPLES = 8
-NAMELESS = r"\[(unreadable|stale) function\]"
+NAMELESS = r"\[(unreadable|stale) function\]|\[functions not read in time\]"
 ROUND = re.compile(r"(?:inner_|outer_|page_)(\d+)\b")
 
 
@@ -48,8 +48,37 @@ def vanished(command, program, inner, most_mixed=0):
            show(ours))
 
 
+# Short processes of a known interpreter: each ends before the agent has read its mappings.
+CROWD = 160
+CROWD_PROGRAM = '''
+def hot(n):
+    return sum(i * i for i in range(n))
+def main():
+    for _ in range(12):
+        hot(15000)
+main()
+'''
+INTERPRETER = r"_PyEval_EvalFrame.*|\[native.*"
+
+
+def crowd():
+    """Expects nearly every sample of a crowd of processes to have its functions."""
+    python = "/usr/bin/python3"
+    need(python)
+    loop = 'known() { "$0" -c "sum(range(3000000))"; }; known; ' \
+           'i=0; while [ $i -lt "$1" ]; do "$0" -S -E -c "$2" & "$0" -S -E -c "$2" & wait; i=$((i + 2)); done'
+    seen = record("--", "sh", "-c", loop, python, str(CROWD), CROWD_PROGRAM)
+    ours = [s for s in seen.of("python3") if is_in(s, r"<module>|main|hot|" + NAMELESS + "|" + INTERPRETER)]
+    nameless = [s for s in ours if is_in(s, NAMELESS + "|" + INTERPRETER)]
+    expect(total(ours) >= 4 * CROWD, f"{total(ours)} samples", seen.said)
+    expect(total(nameless) <= 0.001 * total(ours),
+           f"{total(nameless)} of {total(ours)} samples have a function without a name",
+           show(nameless), seen.said)
+
+
 need_bpf()
 tap = Tap()
+tap.run("the functions of a crowd of short Python processes have names", crowd)
 for args in (("python3", "python/vanishing.py", r"inner_\d+"),
              ("perl", "perl/vanishing.pl", r"main::inner_\d+"),
              # an iseq whose addresses are all those of one that was freed is not recognized
