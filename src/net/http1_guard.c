@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -59,17 +60,30 @@ static bool is_number(const char *s)
 	return n > 0 && n < 20 && !s[n];
 }
 
-static enum MHD_Result see(void *ctx, enum MHD_ValueKind kind, const char *name, const char *value)
+/* Characters that other parsers may take for the end of a name, of a value or of a line. */
+static bool is_clean(const char *s, size_t len, bool is_name)
+{
+	for (size_t i = 0; i < len; i++)
+		if ((uint8_t)s[i] < ' ' ? is_name || s[i] != '\t'
+					: s[i] == 0x7f || (is_name && (s[i] == ' ' || s[i] < 0)))
+			return false;
+	return true;
+}
+
+static enum MHD_Result see(void *ctx, enum MHD_ValueKind kind, const char *name, size_t name_len,
+			   const char *value, size_t value_len)
 {
 	struct seen *seen = ctx;
-	size_t len = strlen(name);
 
-	if (!len || name[len - 1] == ' ' || name[len - 1] == '\t')
-		seen->error = "a header's name ends with a space";
+	if (!name_len || !is_clean(name, name_len, true) || !is_clean(value, value_len, false))
+		seen->error = "a header has characters that are not allowed";
 	if (!strcasecmp(name, "Host"))
 		seen->hosts++;
-	if (!strcasecmp(name, "Transfer-Encoding"))
+	if (!strcasecmp(name, "Transfer-Encoding")) {
 		seen->encodings++;
+		if (!value || strcasecmp(value, "chunked") != 0)
+			seen->error = "the only Transfer-Encoding is chunked";
+	}
 	if (!strcasecmp(name, "Content-Length")) {
 		seen->lengths++;
 		if (!is_number(value))
@@ -82,13 +96,15 @@ const char *http1_framing_error(struct MHD_Connection *c, const char *version)
 {
 	struct seen seen = { 0 };
 
-	MHD_get_connection_values(c, MHD_HEADER_KIND, see, &seen);
+	MHD_get_connection_values_n(c, MHD_HEADER_KIND, see, &seen);
 	if (seen.error)
 		return seen.error;
 	if (seen.lengths > 1)
 		return "Content-Length is given more than once";
 	if (seen.lengths && seen.encodings)
 		return "Content-Length and Transfer-Encoding exclude each other";
+	if (seen.encodings > 1)
+		return "Transfer-Encoding is given more than once";
 	if (seen.hosts > 1)
 		return "Host is given more than once";
 	if (!seen.hosts && !strcmp(version, "HTTP/1.1"))

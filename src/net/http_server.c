@@ -24,6 +24,7 @@
 #include "net/http1_guard.h"
 #include "net/http_pool.h"
 #include "net/http_work.h"
+#include "net/name_values.h"
 #include "net/peers.h"
 #include "net/tls.h"
 
@@ -307,6 +308,13 @@ void http_server_close(struct http_server *s)
 	free(s);
 }
 
+/* Paths and arguments are decoded as in HTTP/2: %00 stays as it is, and does not end a text. */
+static size_t unescape(void *ctx, struct MHD_Connection *c, char *text)
+{
+	name_values_unescape(text, false);
+	return strlen(text);
+}
+
 static int start_daemon(struct http_server *s, struct err *err)
 {
 	s->daemon = MHD_start_daemon(
@@ -314,8 +322,9 @@ static int start_daemon(struct http_server *s, struct err *err)
 		0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT, s->opt.max_connections,
 		MHD_OPTION_CONNECTION_TIMEOUT, s->opt.idle_seconds,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
-		MHD_OPTION_NOTIFY_COMPLETED, on_completed, s, MHD_OPTION_END);
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED,
+		on_completed, s, MHD_OPTION_END);
 	if (s->daemon)
 		return 0;
 	return err_set(err, -EIO, "cannot start the HTTP server");

@@ -59,6 +59,12 @@ SMUGGLED = {
     "a negative Content-Length": POST + HOST + b"Content-Length: -2\r\n\r\n{}",
     "a Content-Length with a sign": POST + HOST + b"Content-Length: +2\r\n\r\n{}",
     "a Content-Length of two numbers": POST + HOST + b"Content-Length: 2, 2\r\n\r\n{}",
+    "a Transfer-Encoding other than chunked": POST + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "a Transfer-Encoding after a control character": POST + HOST + b"Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
+    "two Transfer-Encodings": POST + HOST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+    "two equal Transfer-Encodings": POST + HOST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a carriage return in a header": POST + HOST + b"X: y\rContent-Length: 2\r\n\r\n{}",
+    "a header's name of other bytes": POST + HOST + b"X\xff: y\r\nContent-Length: 2\r\n\r\n{}",
     "a blank before a colon": POST + b"Host : 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}",
     "two Hosts": POST + HOST + HOST + b"Content-Length: 2\r\n\r\n{}",
     "no Host": POST + b"Content-Length: 2\r\n\r\n{}",
@@ -71,6 +77,9 @@ def framing(server):
         answer, closed = raw(server, request, timeout=10)
         refused = not answer or answer.startswith((b"HTTP/1.1 400", b"HTTP/1.0 400"))
         check("%s: refused, and the connection is closed" % name, refused and closed, answer)
+    for path in (b"/ready%00", b"/ready%00/x"):
+        answer, _ = raw(server, b"GET " + path + b" HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+        check("%s is another path than /ready" % path.decode(), answer.startswith(b"HTTP/1.1 404"), answer)
     answer, _ = raw(server, b"GET /ready HTTP/1.0\r\n\r\n")
     check("HTTP/1.0 needs no Host", answer.split(b"\r\n")[0].endswith(b"200 OK"), answer)
 
@@ -173,6 +182,48 @@ def h2_fields(path, *more):
 
 def h2_post(path, *more):
     return H2 + h2_frame(1, 4, 1, h2_fields(path, *more))
+
+
+def flooded(server, first, piece, n):
+    """Sends FIRST and N pieces; returns what the server sent until it closed the connection, and whether it did."""
+    got = b""
+    with socket.create_connection(address(server), timeout=30) as s:
+        try:
+            s.sendall(first)
+            for i in range(n):
+                s.sendall(piece(i))
+        except OSError:
+            pass
+        try:
+            while part := s.recv(65536):
+                got += part
+            return got, True
+        except socket.timeout:
+            return got, False
+        except ConnectionResetError:
+            return got, True
+
+
+def floods(server):
+    """Frames that make the server work without a request end the connection, at little cost."""
+    get = h2_fields(b"/ready").replace(h2_text(b":method", b"POST"), h2_text(b":method", b"GET"))
+    reset = (8).to_bytes(4, "big")
+    for name, first, piece in (
+            ("resets", H2, lambda i: h2_frame(1, 5, 2 * i + 1, get) + h2_frame(3, 0, 2 * i + 1, reset)),
+            ("CONTINUATION", H2 + h2_frame(1, 0, 1, get), lambda i: h2_frame(9, 0, 1, h2_text(b"x", b"y" * 200))),
+            ("empty CONTINUATION", H2 + h2_frame(1, 0, 1, get), lambda i: h2_frame(9, 0, 1, b"")),
+            ("SETTINGS", H2, lambda i: h2_frame(4, 0, 0, b"\0\x03\0\0\0\x64")),
+            ("PING", H2, lambda i: h2_frame(6, 0, 0, b"x" * 8))):
+        begun = rss(server)
+        _, closed = flooded(server, first, piece, 100000)
+        grown = rss(server) - begun
+        check("a flood of %s ends its connection and uses hardly any memory" % name, closed and grown < 16 << 20, (closed, grown))
+    # each header field of a byte refers to an entry of 4 kB in the table
+    bomb = get + b"\x40\x01x\x7f" + b"\xa1\x1e" + b"v" * 4000 + b"\xbe" * 8000
+    begun = rss(server)
+    flooded(server, H2, lambda i: h2_frame(1, 5, 2 * i + 1, bomb) if i < 50 else h2_frame(7, 0, 0, bytes(8)), 51)
+    check("compressed headers that expand a thousand times use hardly any memory", rss(server) - begun < 16 << 20)
+    check("the server answers after the floods", server.ask("/ready")[0] == 200)
 
 
 def slow_clients(server):
@@ -396,6 +447,7 @@ def main():
         server = Server(cameo, os.path.join(tmp, "a"))
         framing(server)
         foreign_pages(cameo, tmp, server)
+        floods(server)
         slow_clients(server)
         push(server, *DATA[0], "1")
         check("after all that the server stores and answers", server.total('{service_name="shop"}') == 11,
