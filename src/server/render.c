@@ -68,14 +68,44 @@ static int read_max_nodes(struct rpc *rpc, struct request *rq)
 	return errno || *end ? query_invalid(rpc, "argument \"maxNodes\" is not a number") : 0;
 }
 
+/* A malformed time is an error and does not select another range. */
+static int read_time(struct rpc *rpc, const char *name, int64_t now_ns, int64_t *out)
+{
+	const char *text = http_request_arg(rpc->rq, name);
+
+	*out = time_arg_parse(text, now_ns);
+	return *out || !text || !text[0]
+		       ? 0
+		       : err_set(rpc->err, -EINVAL, "argument \"%s\" is not a time", name);
+}
+
+/* What this server lacks is refused. */
+static int check_options(struct rpc *rpc)
+{
+	const char *aggregation = http_request_arg(rpc->rq, "aggregation");
+	const char *format = http_request_arg(rpc->rq, "format");
+
+	if (aggregation && aggregation[0] && strcmp(aggregation, "sum") != 0 &&
+	    strcmp(aggregation, "avg") != 0)
+		return query_invalid(rpc, "argument \"aggregation\" must be sum or avg");
+	if (format && format[0] && strcmp(format, "json") != 0)
+		return err_set(rpc->err, -ENOSYS, "argument \"format\" must be json");
+	return 0;
+}
+
 /* Reads the query and range of one side; the range defaults to the last hour. */
 static int read_side(struct rpc *rpc, const struct side_names *names, struct side *s)
 {
 	const char *query = http_request_arg(rpc->rq, names->query), *brace;
-	int64_t now = (int64_t)clock_unix_ns();
-	int64_t from = time_arg_parse(http_request_arg(rpc->rq, names->from), now);
-	int64_t until = time_arg_parse(http_request_arg(rpc->rq, names->until), now);
+	int64_t now = (int64_t)clock_unix_ns(), from = 0, until = 0;
+	int r = check_options(rpc);
 
+	if (r == 0)
+		r = read_time(rpc, names->from, now, &from);
+	if (r == 0)
+		r = read_time(rpc, names->until, now, &until);
+	if (r < 0)
+		return r;
 	if (!query || !query[0])
 		return err_set(rpc->err, -EINVAL, "argument \"%s\" is missing", names->query);
 	brace = strchr(query, '{');

@@ -173,6 +173,21 @@ def check_push(server):
           server.total('{service_name="annotated"}') == 1, got)
 
 
+def check_render(server):
+    """Arguments of the older API."""
+    path = "/pyroscope/render?query=%s%%7B%%7D&from=%d&until=%d" % (CPU, START, END)
+    normal = server.ask(path)
+    check("render answers", normal[0] == 200, normal)
+    for arguments, want in (("aggregation=sum", 200), ("aggregation=avg", 200), ("aggregation=median", 400), ("format=json", 200),
+                            ("format=dot", 501), ("maxNodes=2", 200), ("maxNodes=x", 400), ("maxNodes=-1", 400)):
+        status = server.ask(path + "&" + arguments)[0]
+        check("render, %s: status %d" % (arguments, want), status == want, status)
+    for name in ("from", "until"):
+        for text, want in (("now", 200), ("", 200), ("now-1y", 400), ("now%2B5h", 400), ("yesterday", 400), ("-5", 400), ("%00", 400)):
+            status = server.ask("/pyroscope/render?query=%s%%7B%%7D&%s=%s" % (CPU, name, text))[0]
+            check("render, %s=%s: status %d" % (name, text, want), status == want, status)
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         server = Server(os.path.realpath(sys.argv[1]), os.path.join(tmp, "a"))
@@ -184,6 +199,7 @@ def main():
         check_diff(server)
         check_unknown(server)
         check_push(server)
+        check_render(server)
         server.stop()
     return finish()
 
