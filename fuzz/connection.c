@@ -185,7 +185,7 @@ static void send_all(int fd, const void *data, size_t len)
 	const char *p = data;
 
 	while (len) {
-		ssize_t n = send(fd, p, len, MSG_NOSIGNAL);
+		ssize_t n = TEMP_FAILURE_RETRY(send(fd, p, len, MSG_NOSIGNAL));
 
 		if (n <= 0 && errno == EAGAIN)
 			give_up("the server neither reads nor closes");
@@ -204,7 +204,8 @@ static int read_to_end(int fd, char *first, size_t size)
 	int r = 0;
 
 	for (;;) {
-		ssize_t n = recv(fd, buf, sizeof(buf), 0);
+		/* libFuzzer has a timer */
+		ssize_t n = TEMP_FAILURE_RETRY(recv(fd, buf, sizeof(buf), 0));
 
 		if (n < 0 && errno == EAGAIN)
 			give_up("the server neither answers nor closes the connection");
