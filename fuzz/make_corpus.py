@@ -780,6 +780,13 @@ def connection():
             yield bytes([kind]) + text
             for changed in byte_mutations(text, rng, 20):
                 yield bytes([kind]) + changed
+        # what was found: no body in the format lines, and headers and paths that parsers read differently
+        yield bytes([kind]) + b"POST /ingest?name=a&format=lines HTTP/1.1\r\n" + host + b"Content-Length: 0\r\n\r\n"
+        for header in (b"Transfer-Encoding: gzip, chunked", b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity",
+                       b"Transfer-Encoding: \x0bchunked", b"X: y\rContent-Length: 2", b"Content-Length: 0\r\n 2",
+                       b"Content-Length: 2\0"):
+            yield bytes([kind]) + b"POST /ingest?name=a HTTP/1.1\r\n" + host + header + b"\r\n\r\n0\r\n\r\n"
+        yield bytes([kind]) + b"GET /ready%00/x?a=%00 HTTP/1.1\r\n" + host + b"\r\n"
     yield b"\4" + hello
     for changed in byte_mutations(hello, rng, 20):
         yield b"\4" + changed

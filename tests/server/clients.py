@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """clients.py CAMEO: exporters of other projects against a server that fails in each way lose nothing.
 
-The program in clients/ uses OpenTelemetry's exporters of the collector (OTLP over HTTP and gRPC),
-which repeat what fails, and pyroscope-go's, which does not: what that one reports as delivered must
-be stored, and nothing twice.
+The programs in clients/ use OpenTelemetry's exporters of the collector (OTLP over HTTP and gRPC), and
+the senders of its exporters for Java, which repeat what fails, and pyroscope-go's, which does not:
+what that one reports as delivered must be stored, and nothing twice.
 """
+import base64
 import http.server
 import os
+import random
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -19,10 +22,11 @@ import time
 import urllib.error
 import urllib.request
 
-from serving import Server, check, finish, skip
+from serving import Server, check, finish, message, skip, varint
 
 N = 30
-OTLP_KINDS = ("otlp-http", "otlp-grpc")
+GO_KINDS = ("otlp-http", "otlp-grpc")
+JAVA_KINDS = ("java-http", "java-grpc")
 
 
 def build(tmp):
@@ -44,9 +48,45 @@ def build(tmp):
     return None, "error: " + made.stderr
 
 
+def build_java(tmp):
+    """The command without its arguments, or why there is none."""
+    for tool in ("java", "javac", "mvn"):
+        if not shutil.which(tool):
+            return None, "there is no " + tool
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients")
+    library, classes = os.path.join(tmp, "java-library"), os.path.join(tmp, "java")
+    got = subprocess.run(["mvn", "-q", "-B", "-Dmaven.repo.local=" + os.path.join(tmp, "repository"), "-f",
+                          os.path.join(source, "pom.xml"), "dependency:copy-dependencies", "-DoutputDirectory=" + library],
+                         capture_output=True, text=True, check=False)
+    if got.returncode:
+        return None, "Maven cannot fetch the exporters: " + (got.stdout + got.stderr)[:200]
+    path = library + "/*:" + classes
+    made = subprocess.run(["javac", "-cp", path, "-d", classes, os.path.join(source, "Exporter.java")], capture_output=True,
+                          text=True, check=False)
+    return (["java", "-Xmx256m", "-cp", path, "Exporter"], None) if made.returncode == 0 else (None, "error: " + made.stderr)
+
+
+def otlp(n):
+    """Profile number N: one sample of "main" with the value 1."""
+    def fixed64(key, value):
+        return varint(key << 3 | 1) + struct.pack("<Q", value)
+
+    dictionary = message((1, b""), (2, b""), (2, message((3, message((1, 1))))), (3, b""), (3, message((1, 3))), (4, b""),
+                         *[(5, s) for s in ("", "samples", "count", "main")], (6, b""), (7, b""), (7, message((1, [1]))))
+    profile = message((1, message((1, 1), (2, 2))), (2, message((1, 1), (4, [1])))) + fixed64(3, time.time_ns()) + \
+        message((7, struct.pack(">QQ", 0, n + 1)))
+    resource = message((1, message((1, "service.name"), (2, message((1, "client"))))))
+    return message((1, message((1, resource), (2, message((2, profile))))), (2, dictionary))
+
+
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
+    """Not one of those that the kernel gives to connections, because the server is started on it again."""
+    while True:
+        try:
+            with socket.create_server(("127.0.0.1", random.randrange(15000, 30000))) as s:
+                return s.getsockname()[1]
+        except OSError:
+            pass
 
 
 class Failing:
@@ -164,6 +204,12 @@ class Resets:
 
 
 def send(program, kind, address, n=N):
+    if isinstance(program, list):
+        with tempfile.TemporaryFile() as requests:
+            requests.write(b"".join(base64.b64encode(otlp(i)) + b"\n" for i in range(n)))
+            requests.seek(0)
+            return subprocess.Popen([*program, kind, address], stdin=requests, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                    text=True)
     return subprocess.Popen([program, kind, address, str(n)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -178,19 +224,19 @@ def expect_all(what, kind, failing, process):
     check("%s, %s: all %d profiles are stored once" % (kind, what, N), delivered == stored == N, (delivered, stored, err[-600:]))
 
 
-def statuses(program, cameo, tmp):
+def statuses(program, kinds, cameo, tmp):
     for status, headers in ((503, {"Retry-After": "1"}), (429, {"Retry-After": "1"}), (503, {}), (504, {})):
-        failing = Failing(cameo, os.path.join(tmp, "s%d%d" % (status, len(headers))))
+        failing = Failing(cameo, os.path.join(tmp, "s%d%d%s" % (status, len(headers), kinds[0])))
         front = Statuses(failing.address, [status], headers)
-        process = send(program, "otlp-http", front.address, N // 5)
+        process = send(program, kinds[0], front.address, N // 5)
         delivered, err = result(process)
-        check("otlp-http, status %d%s: nothing is lost" % (status, " with Retry-After" if headers else ""),
+        check("%s, status %d%s: nothing is lost" % (kinds[0], status, " with Retry-After" if headers else ""),
               delivered == failing.stored() == N // 5 and front.refused > 0, (delivered, failing.stored(), err[-600:]))
         failing.server.stop()
 
 
-def restarts(program, cameo, tmp):
-    for kind in OTLP_KINDS:
+def restarts(program, kinds, cameo, tmp):
+    for kind in kinds:
         failing = Failing(cameo, os.path.join(tmp, "restart-" + kind))
         process = send(program, kind, failing.address)
         for i in range(3):
@@ -201,8 +247,8 @@ def restarts(program, cameo, tmp):
         failing.server.stop()
 
 
-def resets(program, cameo, tmp):
-    for kind in OTLP_KINDS:
+def resets(program, kinds, cameo, tmp):
+    for kind in kinds:
         failing = Failing(cameo, os.path.join(tmp, "resets-" + kind))
         front = Resets(failing.address)
         expect_all("connections are reset", kind, failing, send(program, kind, front.address))
@@ -210,19 +256,19 @@ def resets(program, cameo, tmp):
         failing.server.stop()
 
 
-def limited(program, cameo, tmp):
+def limited(program, kinds, cameo, tmp):
     """The limits of a tenant: first 429 by the handler, then by the headers."""
-    for kind in OTLP_KINDS:
-        failing = Failing(cameo, os.path.join(tmp, "limited-" + kind), "--profile-rate", "2", "--shared-profile-rate", "0")
+    for kind in kinds:
+        failing = Failing(cameo, os.path.join(tmp, "limited-" + kind), "--profile-rate", "1", "--shared-profile-rate", "0")
         expect_all("the tenant's rate is exceeded", kind, failing, send(program, kind, failing.address))
         metrics = failing.server.ask("/metrics")[2].decode()
         check("%s: pushes were refused meanwhile" % kind, 'cameo_limited_requests_total{limit="rate"} 0\n' not in metrics)
         failing.server.stop()
 
 
-def away(program, cameo, tmp):
+def away(program, kinds, cameo, tmp):
     """A store that fails with every push, and later does not."""
-    for kind in OTLP_KINDS:
+    for kind in kinds:
         failing = Failing(cameo, os.path.join(tmp, "away-" + kind))
         directory = os.path.join(tmp, "away-" + kind)
         moved = directory + ".moved"
@@ -263,9 +309,18 @@ def main():
             skip("exporters of other projects", why)
             return finish()
         check("the exporters are built", program, why)
+        parts = (statuses, restarts, resets, limited, away)
+        for part in parts if program else ():
+            part(program, GO_KINDS, cameo, tmp)
         if program:
-            for part in (statuses, restarts, resets, limited, away, pyroscope):
-                part(program, cameo, tmp)
+            pyroscope(program, cameo, tmp)
+        java, why = build_java(tmp)
+        if not java and not why.startswith("error"):
+            skip("OpenTelemetry's exporters for Java", why)
+            return finish()
+        check("the exporter for Java is built", java, why)
+        for part in parts if java else ():
+            part(java, JAVA_KINDS, cameo, tmp)
     return finish()
 
 
