@@ -308,7 +308,7 @@ void http_server_close(struct http_server *s)
 	free(s);
 }
 
-/* Paths and arguments are decoded as in HTTP/2: %00 stays as it is, and does not end a text. */
+/* Paths and arguments are decoded as in HTTP/2: %00 stays unchanged, and does not end a text. */
 static size_t unescape(void *ctx, struct MHD_Connection *c, char *text)
 {
 	name_values_unescape(text, false);

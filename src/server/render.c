@@ -79,7 +79,7 @@ static int read_time(struct rpc *rpc, const char *name, int64_t now_ns, int64_t 
 		       : err_set(rpc->err, -EINVAL, "argument \"%s\" is not a time", name);
 }
 
-/* What this server lacks is refused. */
+/* Options that this server lacks are refused. */
 static int check_options(struct rpc *rpc)
 {
 	const char *aggregation = http_request_arg(rpc->rq, "aggregation");

@@ -360,7 +360,8 @@ static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, 
 /*
  * The log and its index are files too, which cannot be created on a full or read-only file system.
  * With the file system unix-excl SQLite holds the index in memory of the process instead. A missing
- * log is reported like a missing file; without one the file is complete and can be read as it is.
+ * log is reported like a missing file; without one the file is complete and can be read without
+ * locks.
  */
 static int open_to_read(struct sqlite3 **out, const char *path, struct err *err)
 {

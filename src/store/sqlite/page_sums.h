@@ -30,7 +30,7 @@ enum {
 const char *page_sums_vfs(bool exclusive);
 
 /*
- * The same for a file without a log that is read as it is: without locks, and without creating a
+ * Names a file system for files without a log: they are read without locks, and without creating a
  * log or its index, which a disk without room for new files does not allow. Such a connection
  * does not notice later changes of the file, so it must be used for one query only.
  */
