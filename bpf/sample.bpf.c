@@ -24,6 +24,7 @@ enum {
 	NR_EXECVE = 59, /* arch/x86/entry/syscalls/syscall_64.tbl */
 	NR_EXECVEAT = 322,
 	KERNEL_STACK_BYTES = 16384,
+	RED_ZONE = 128,             /* System V psABI AMD64, 3.2.2 */
 	FUNCTIONS_COPIED = 1 << 15, /* functions that are known to be copied; a power of two */
 };
 
@@ -251,25 +252,27 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 }
 
 /*
- * Copies the stack upwards from @sp, page by page, until a page is absent; returns the number of
- * bytes. The page at rsp may be absent if the instruction that touches it first is just faulting.
+ * Copies the stack upwards from the red zone below @sp, page by page, until a page is absent;
+ * returns the number of bytes. In an epilogue, rules lead to registers that were just popped from
+ * there. The page at rsp may be absent if the instruction that touches it first is just faulting.
  * Less is copied while the agent lags behind, because a short stack is better than none, and for a
  * thread that waits, because the agent can read the rest of its stack later.
  */
 static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_off)
 {
-	__u32 len = 0, n = USER_PAGE - (sp & (USER_PAGE - 1)), max = RAW_STACK_MAX - USER_PAGE;
+	__u64 at = sp - RED_ZONE;
+	__u32 len = 0, n = USER_PAGE - (at & (USER_PAGE - 1)), max = RAW_STACK_MAX - USER_PAGE;
 
 	if (is_off || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
 		max = RAW_STACK_SHORT - USER_PAGE;
 
-	r->stack_at = sp;
+	r->stack_at = at;
 	for (int i = 0; i <= RAW_STACK_MAX / USER_PAGE; i++) {
 		if (len > max || len > RAW_STACK_MAX - USER_PAGE || n > USER_PAGE)
 			break;
 		if (!bpf_probe_read_user(r->stack + len, n, (void *)(r->stack_at + len)))
 			len += n;
-		else if (i == 0)
+		else if (!len && i < 2)
 			r->stack_at += n;
 		else
 			break;

@@ -144,7 +144,7 @@ struct raw_record {
 	__u64 regs[UREG_COUNT];
 	__u64 fs_base; /* TLS base of the thread, by which runtimes identify it */
 	__u64 kernel[KERNEL_FRAMES_MAX];
-	__u64 stack_at; /* address of stack[0]: rsp, or the next page if the one at rsp is absent */
+	__u64 stack_at; /* address of stack[0]: just below rsp, or the next page that is present */
 	/*
 	 * Ascending addresses; the first stack_len bytes are sent. They are followed by the
 	 * n_vm_words of runtimes' lists, if the runtime was known.

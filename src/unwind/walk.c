@@ -21,6 +21,7 @@
 
 enum {
 	STACK_REACH = 1 << 30, /* bytes above a copy that may belong to its stack */
+	BELOW_COPY = 4096,     /* bytes below a copy that are stack, used since by other calls */
 	FRAMES_ALIKE = 2, /* outermost frames of a copy that are compared: while they are unchanged,
 			     so are their callers */
 };
@@ -100,6 +101,8 @@ static long read_user(void *dst, uint32_t len, uint64_t addr)
 		memcpy(dst, in->stack + off, n);
 	if (n == len)
 		return 0;
+	if (in->lists_are_late && in->stack_len && in->stack_at - addr <= BELOW_COPY)
+		return -1;
 	if (!is_code(&current->state, addr))
 		current->beyond_copy = !in->is_stopped;
 	if (off < STACK_REACH)
@@ -350,7 +353,7 @@ static bool is_alike(const struct unwind_rest *rest, uint64_t off)
 
 /*
  * True if the part of the stack that was read beyond the copy belongs to the copy's instant: the
- * outermost frames of the copy are unchanged. Without a copy the caller is responsible.
+ * outermost frames of the copy are unchanged. Without a copy the thread must not have run since.
  */
 static bool stands_as_copied(struct unwind_walker *w)
 {
@@ -360,8 +363,10 @@ static bool stands_as_copied(struct unwind_walker *w)
 
 	while (n < w->frames.n && in_copy(w, n, &off))
 		n++;
-	if (n == w->frames.n || !in->stack_len || (!in->read && !in->rest))
+	if (n == w->frames.n || (!in->read && !in->rest))
 		return true;
+	if (!in->stack_len)
+		return !in->lists_are_late;
 	first = n > FRAMES_ALIKE ? n - FRAMES_ALIKE : 0;
 	if (in->rest) {
 		for (size_t i = first; i < n; i++)

@@ -148,6 +148,22 @@ static void reads_the_stack_beyond_a_copy_that_is_still_valid(void **state)
 	end(&s);
 }
 
+/* A window that begins below the copy would hold the stack of another moment. */
+static void reads_nothing_below_a_copy_later(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	s.in.lists_are_late = true;
+	s.in.stack_at = STACK + 8;
+	s.in.stack += 8;
+	s.in.stack_len -= 8;
+	assert_int_equal(walk(&s, &why), 1);
+	assert_int_equal(why, WALK_ERR_NO_FRAME_POINTER);
+	end(&s);
+}
+
 static void does_not_mix_in_the_stack_of_another_call(void **state)
 {
 	struct scene s;
@@ -429,7 +445,7 @@ static void class_data_is_cached_for_one_walk_only(void **state)
 }
 
 TEST_GROUP(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
-	   TEST(does_not_mix_in_the_stack_of_another_call),
+	   TEST(reads_nothing_below_a_copy_later), TEST(does_not_mix_in_the_stack_of_another_call),
 	   TEST(a_complete_copy_needs_no_other_reads), TEST(reports_that_a_table_was_not_ready),
 	   TEST(a_walk_that_waits_reads_the_stack_of_that_time),
 	   TEST(a_walk_that_waits_knows_that_the_stack_had_changed),
