@@ -182,7 +182,7 @@ static void what_cannot_be_probed_is_refused(void **state)
 #define OWN(symbol) (snprintf(text, sizeof(text), "uprobe:%s:%s", own_path, symbol), text)
 	assert_refused(OWN("no_such_function"), 0, -ENOENT,
 		       "cannot find function \"no_such_function\" in");
-	assert_refused(OWN("a_variable_to_probe"), 0, -ENOENT, "no function");
+	assert_refused(OWN("a_variable_to_probe"), 0, -ENOENT, "cannot find function");
 	assert_refused(OWN("an_indirect_function"), 0, -EINVAL, "is an indirect function (IFUNC)");
 	assert_refused(OWN("0x12g"), 0, -EINVAL, "expected hexadecimal digits");
 	assert_refused(OWN("0xffffffffffffffff"), 0, -ENOENT, "is outside of the code of");
