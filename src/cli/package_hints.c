@@ -18,9 +18,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/regular_file.h"
-#include "elf/image.h"
 #include "elf/note.h"
 #include "profile/profile.h"
+#include "symbol/facts.h"
+#include "symbol/symbolizer.h"
 
 enum {
 	FILES_MAX = 8,     /* files of the profile that are looked up */
@@ -73,21 +74,30 @@ static uint32_t unnamed_mapping(const struct profile *p, const struct profile_sa
 	return is_unnamed(profile_string(p, f->name)) ? leaf.mapping : PROFILE_NONE;
 }
 
-/* True if the file at the path has the build id of the profile's file, or if that has none. */
-static bool is_here(const struct unnamed_file *f)
+/*
+ * True if the file at the path has the build id of the profile's file, as the symbolizer's sandbox
+ * reads it, or if the profile's has none. *@symbolizer is made when it is needed first.
+ */
+static bool is_here(struct symbolizer **symbolizer, const struct unnamed_file *f)
 {
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	char hex[2 * ELF_BUILD_ID_MAX + 1];
-	struct elf_build_id id;
+	const struct symbolizer_opts opts = { 0 };
+	struct symbolizer_file file = { .root_fd = -1, .debug_fd = -1, .path = "" };
+	char hex[2 * ELF_BUILD_ID_MAX + 1] = "";
+	const struct symbol_facts *facts;
 	_cleanup_(closep) int fd = -1;
+	uint32_t id;
 
 	if (!*f->build_id)
 		return true;
 	fd = regular_file_open(f->path, NULL);
-	if (fd < 0 || elf_image_open(&img, fd, NULL) < 0)
+	file.fd = fd;
+	if (fd < 0 || (!*symbolizer && symbolizer_new(symbolizer, &opts) < 0) ||
+	    symbolizer_add_file(*symbolizer, &file, &id) < 0)
 		return false;
-	elf_note_gnu_build_id(img, &id);
-	elf_build_id_hex(&id, hex);
+	facts = symbolizer_facts(*symbolizer, id);
+	if (facts)
+		elf_build_id_hex(&facts->build_id, hex);
+	symbolizer_release_file(*symbolizer, id);
 	return !strcmp(hex, f->build_id);
 }
 
@@ -249,6 +259,7 @@ static void add_hint(struct package_hints *out, const struct unnamed_file *f, do
 
 void package_hints_find(const struct profile *p, const char *info_dir, struct package_hints *out)
 {
+	_cleanup_(symbolizer_freep) struct symbolizer *symbolizer = NULL;
 	struct search s = { 0 };
 
 	*out = (struct package_hints){ 0 };
@@ -257,7 +268,7 @@ void package_hints_find(const struct profile *p, const char *info_dir, struct pa
 		search_lists(&s, info_dir);
 	for (size_t i = 0; i < s.n; i++)
 		if (s.files[i].package[0] && s.files[i].value >= s.total / HINT_MIN &&
-		    is_here(&s.files[i]))
+		    is_here(&symbolizer, &s.files[i]))
 			add_hint(out, &s.files[i], (double)s.files[i].value / (double)s.total);
 }
 
