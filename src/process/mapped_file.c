@@ -34,6 +34,8 @@
 #define PAYER_DEVICE  (1ULL << 63)
 #define PAYER_UNNAMED (1ULL << 62)
 
+enum { SUB_UID_MIN = 100000, SUB_UID_COUNT = 65536 }; /* defaults of login.defs(5) */
+
 enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
 
 struct file_ref file_ref_of(uint32_t pid, const struct proc_map *m)
@@ -99,17 +101,38 @@ static bool same_device(const struct regular_file_info *found, const struct file
 }
 
 /*
- * Opens a path on behalf of the file's device. Devices without a number of their own, as those of
- * network file systems and FUSE, have a further payer in common, because one user may mount many.
+ * Identifies the user of a process. Subordinate ids, which a user assigns to processes in
+ * namespaces of its own, are one user, by the ranges of shadow. So are all processes that are gone.
+ */
+static uint64_t user_of(uint32_t pid)
+{
+	char path[24];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (stat(path, &st) < 0)
+		return UINT64_MAX;
+	return st.st_uid < SUB_UID_MIN ? st.st_uid
+				       : SUB_UID_MIN + (st.st_uid - SUB_UID_MIN) / SUB_UID_COUNT;
+}
+
+/*
+ * Opens a path on behalf of the file's device and the user of the process. If the
+ * device alone were charged, one user could make the files of all others be refused: a path may
+ * lead away from the device, to a file system that the user mounted there afterwards. Devices
+ * without a number of their own, as those of network file systems and FUSE, have a further payer in
+ * common, because one user may mount many.
  */
 static int find(const struct file_ref *ref, const char *path, size_t copy_max,
 		struct regular_file_info *out)
 {
+	const uint64_t user = hash_u64(user_of(ref->pid));
 	const struct regular_file_query q = {
 		.path = path,
 		.root = -1,
-		.payers = { PAYER_DEVICE | (uint64_t)ref->dev_major << 32 | ref->dev_minor,
-			    ref->dev_major ? 0 : PAYER_UNNAMED },
+		.payers = { PAYER_DEVICE | hash_u64(user ^ ((uint64_t)ref->dev_major << 32 |
+							    ref->dev_minor)),
+			    ref->dev_major ? 0 : PAYER_UNNAMED | user },
 		.copy_max = copy_max,
 	};
 

@@ -17,6 +17,7 @@ LONG_MS = 10**6
 WARM_S = 0.2
 UNREAD_BYTES = 16 << 20
 FROZEN = 8
+COVERED = 3
 FREEZE_AFTER_S = 0.1
 
 
@@ -33,7 +34,7 @@ class Fuse:
         self.dir = shop.path("mnt-" + name)
         program = shutil.copy(shop.c("chain"), shop.path("program-" + name))
         os.truncate(program, UNREAD_BYTES)
-        os.mkdir(self.dir)
+        os.makedirs(self.dir, exist_ok=True)
         self.path = os.path.join(self.dir, "program")
         self.server = subprocess.Popen([shop.c("fuse_hang"), self.dir, program], stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
@@ -96,6 +97,23 @@ def hung(shop):
 def unreadable(shop):
     """A program on FUSE whose server answers everything but reads"""
     hanging(shop, signal.SIGUSR2, "unreadable")
+
+
+def mounted_over(shop):
+    """Programs over whose files, on the disk of all others, a FUSE that responds to nothing was mounted later"""
+    folder, hostile = shop.path("mnt-over"), []
+    os.mkdir(folder)
+    try:
+        for i in range(COVERED):
+            path = shutil.copy(shop.c("chain"), f"{folder}/covered-{i}")
+            hostile.append(cameo.spawn(*attack.as_user(attack.HOSTILE, path, LONG_MS)))
+            wait_until_it_runs(hostile[-1])
+        with mounted(shop, "over") as fuse:
+            fuse.server.send_signal(signal.SIGUSR1)
+            outcome = attack.attack(shop, [])
+    finally:
+        cameo.end(*hostile)
+    expect(outcome.metric("cameo_openers_killed_total") > 0, outcome.metrics)
 
 
 def locked(shop):
@@ -219,9 +237,10 @@ def main():
     attack.need_root()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
-        for test in (responding, hung, unreadable, stack_in_file, locked, frozen, stopped, in_memory):
+        for test in (responding, hung, unreadable, mounted_over, stack_in_file, locked, frozen, stopped, in_memory):
             tap.run(test.__doc__, test, shop)
     tap.done()
 
 
-main()
+if __name__ == "__main__":
+    main()
