@@ -484,8 +484,11 @@ void role_pool_free(struct role_pool *p)
 
 	if (!p)
 		return;
+	/* the lock orders this after the last exchange, which another thread may have ended */
+	pthread_mutex_lock(&p->lock);
 	while (p->children.len)
 		remove_child(p, p->children.data[0]);
+	pthread_mutex_unlock(&p->lock);
 	while (killed_reap(&p->killed, 0), p->killed.len && clock_monotonic_ns() < end_ns)
 		nanosleep(&pause, NULL);
 	vec_fini(&p->children);
