@@ -216,8 +216,9 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	put_labelled(out, name, "process", "others", s->children_bytes);
 	gauge(out, "cameo_maps_bytes", s->maps_bytes, "Kernel memory of BPF maps in bytes.");
 	gauge(out, "cameo_memory_most_bytes", s->most_bytes,
-	      "Peak memory of all processes, BPF maps and copies of remote files together since "
-	      "start, measured every two seconds, and more often while memory is scarce.");
+	      "Peak memory of all processes, BPF maps, rings of events and copies of remote files "
+	      "together since start, measured every two seconds, and more often while memory is "
+	      "scarce.");
 	head(out, memory, "gauge", "Memory held by the agent, by purpose.");
 	put_labelled(out, memory, "of", "symbols", s->symbolizer_thread.symbols_bytes);
 	put_labelled(out, memory, "of", "scripts", s->langs_bytes);

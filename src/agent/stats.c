@@ -40,7 +40,7 @@ static void add_children(struct agent_stats *s)
 uint64_t stats_held_bytes(const struct agent_stats *s)
 {
 	return s->rss_bytes + s->worker_rss_bytes + s->maps_bytes + s->children_bytes +
-	       s->copies_bytes;
+	       s->copies_bytes + s->session.sideband_bytes;
 }
 
 /*

@@ -182,3 +182,13 @@ int sideband_consume(struct sideband *sb, uint64_t until_ns, sideband_fn fn, voi
 	n = sideband_queue_deliver(&sb->queue, until_ns, fn, ctx);
 	return r < 0 ? r : n;
 }
+
+uint64_t sideband_bytes(const struct sideband *sb)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < sb->rings.len; i++)
+		if (sb->rings.data[i].fd >= 0)
+			bytes += sb->ring_bytes + sb->page;
+	return bytes;
+}

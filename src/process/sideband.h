@@ -42,5 +42,8 @@ int sideband_fd(const struct sideband *sb);
  */
 int sideband_consume(struct sideband *sb, uint64_t until_ns, sideband_fn fn, void *ctx);
 
+/* Bytes of all rings, with the kernel's page for each. */
+uint64_t sideband_bytes(const struct sideband *sb);
+
 /* Returns true if events were read that are not delivered yet. */
 bool sideband_has_pending(const struct sideband *sb);

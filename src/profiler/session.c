@@ -571,6 +571,7 @@ int session_stats(struct session *s, struct session_stats *out)
 				       .n_cpu_errors = s->n_cpu_errors };
 	out->n_lang_readers_lost = readers.timeouts + readers.deaths + readers.garbage;
 	out->n_reader_failures = table_maker_n_failed(file_table_maker(s->parts.files));
+	out->sideband_bytes = sideband_bytes(s->parts.sideband);
 	out->n_files_full = file_table_n_full(s->parts.files);
 	out->n_vms_full = langs_n_full(s->parts.langs);
 	record_decoder_stats(s->parts.decoder, &out->records);

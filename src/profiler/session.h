@@ -33,6 +33,7 @@ struct session_stats {
 	struct unwind_tables_stats tables;
 	struct record_decoder_stats records;
 	size_t backlog_bytes;       /* queued records */
+	uint64_t sideband_bytes;    /* rings of process events */
 	uint64_t n_cpu_errors;      /* attempts to follow CPUs that failed and were repeated */
 	uint64_t n_reader_failures; /* requests for unwind tables that readers failed to answer */
 	/* Readers of language runtimes that died, or were killed for their time or answers. */

@@ -325,6 +325,11 @@ int sideband_fd(const struct sideband *sb)
 	return sb->fd;
 }
 
+uint64_t sideband_bytes(const struct sideband *sb)
+{
+	return 0;
+}
+
 bool sideband_has_pending(const struct sideband *sb)
 {
 	return false;
