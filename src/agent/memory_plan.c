@@ -36,7 +36,7 @@
 enum {
 	PAGE = 4096,
 	RING_PER_CPU = 1 << 20,
-	RING_PER_CPU_MIN = 16 << 10,
+	RING_PER_CPU_MIN = 8 << 10,
 	RING_MIN = 256 << 10,
 	RING_MAX = 64 << 20,
 	SIDEBAND = 256 << 10,

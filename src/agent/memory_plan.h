@@ -50,7 +50,7 @@ struct memory_plan {
 /**
  * memory_plan_make() - divide the limit
  *
- * The rings shrink before anything else does: to 32 KiB of process events and 16 KiB of samples for
+ * The rings shrink before anything else does: to 32 KiB of process events and 8 KiB of samples for
  * each CPU.
  *
  * Return: 0; -EINVAL if the limit is too small, with the limit that would do in @err.

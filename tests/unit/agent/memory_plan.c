@@ -45,7 +45,7 @@ static void check(const struct memory_plan *p, uint32_t n_cpus)
 	assert_true(memory_plan_total(p, n_cpus) <= p->limit);
 	assert_true(is_power_of_two(p->ring_bytes) && is_power_of_two(p->sideband_bytes));
 	assert_true(p->ring_bytes >= 256 << 10);
-	assert_true(p->ring_bytes / n_cpus >= 16 << 10);
+	assert_true(p->ring_bytes / n_cpus >= 8 << 10);
 	assert_true(p->sideband_bytes >= 32 << 10);
 	/* one chunk of tables at least, and a stack of the greatest depth in every queue */
 	assert_true(p->tables >= MIB);
