@@ -87,7 +87,7 @@ void file_table_mark(struct file_table *f, uint32_t id);
 void file_table_sweep(struct file_table *f, uint64_t now_ns);
 uint64_t file_table_n_forgotten(const struct file_table *f);
 uint64_t file_table_n_refused(const struct file_table *f); /* how often the limit was hit */
-uint64_t file_table_n_full(const struct file_table *f); /* files without an id, as none was left */
+uint64_t file_table_n_full(const struct file_table *f);    /* files that found no free id */
 /* Limits all copies of remote files together; they are limited to 64 MiB by default. */
 void file_table_set_copies_max(struct file_table *f, uint64_t bytes);
 uint64_t file_table_copied_bytes(const struct file_table *f); /* in copies of remote files */
