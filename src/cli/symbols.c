@@ -37,7 +37,7 @@ struct addrs {
 
 struct symbols_args {
 	unsigned int demangle; /* enum demangle_mode */
-	bool offsets, no_dwarf, stats;
+	bool offsets, no_dwarf, all, stats;
 	char *debuginfod, *debuginfod_cache, *symbol_cache;
 };
 
@@ -51,6 +51,9 @@ static const struct option_spec options[] = {
 	OPTION(FLAG, 0, "offsets", NULL, offsets, "Interpret ADDRESS as an offset in the file"),
 	OPTION(FLAG, 0, "no-dwarf", NULL, no_dwarf,
 	       "Use symbol tables only, without debug information (DWARF)"),
+	OPTION(FLAG, 0, "all", NULL, all,
+	       "Name functions without a symbol by the file and the address where they begin, as "
+	       "recordings do, for example [libz.so.1+0x4970]"),
 	OPTION(TEXT, 0, "debuginfod", "URLS", debuginfod,
 	       "Download missing debug information from these servers, separated by spaces",
 	       .preset = "$DEBUGINFOD_URLS", .flags = OPTION_LAZY_PRESET),
@@ -224,6 +227,7 @@ static int symbolize(const char *path, const struct symbols_args *a, const struc
 	struct symbolizer_opts opts = {
 		.demangle = a->demangle,
 		.no_dwarf = a->no_dwarf,
+		.name_all = a->all,
 		.debuginfod = a->debuginfod ? a->debuginfod : getenv("DEBUGINFOD_URLS"),
 		.debuginfod_cache = a->debuginfod_cache,
 		.symbol_cache = a->symbol_cache,

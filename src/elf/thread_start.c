@@ -66,7 +66,7 @@ static bool may_start_threads(const struct elf_image *img)
 }
 
 /*
- * What the child runs in musl's clone(), which has no CFI: xor %ebp,%ebp; pop %rdi; call *%r9;
+ * The child's part of musl's clone(), which has no CFI: xor %ebp,%ebp; pop %rdi; call *%r9;
  * mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall; hlt.
  */
 static size_t find_in_musl(const struct elf_image *img, struct elf_thread_start *out)

@@ -96,8 +96,8 @@ static void init_fini_find(struct unwind_special_code *k, const struct elf_image
 }
 
 /*
- * The end of make_fcontext() in a file that does not export it: push %rbp; jmp *%rbx, with which the
- * coroutine begins, and xor %rdi,%rdi; call _exit; hlt, to which it would return.
+ * The end of make_fcontext() in a file that does not export it: push %rbp; jmp *%rbx, with which
+ * the coroutine begins, and xor %rdi,%rdi; call _exit; hlt, to which it would return.
  */
 static void fcontext_find_code(struct unwind_special_code *k, const struct elf_segment *seg,
 			       const struct elf_image *img)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Demangles the names on standard input, one per line, as profiles show them: for the script demangle.
- * A name that cannot be demangled is printed as it is.
+ * Demangles the names on standard input, one per line, as profiles show them: for the script
+ * demangle. A name that cannot be demangled is printed unmodified.
  */
 #include <stdio.h>
 #include <stdlib.h>

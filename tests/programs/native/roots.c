@@ -110,7 +110,7 @@ static void on_signal(int sig)
 	sink += (uint64_t)sig;
 }
 
-/* What is above the stack's beginning looks like callers. */
+/* The words above the stack's beginning look like callers. */
 static uint64_t *top_below_addresses(void)
 {
 	uint64_t *top = stack + sizeof(stack) / sizeof(stack[0]) - 64;

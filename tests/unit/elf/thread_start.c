@@ -69,5 +69,4 @@ static void other_files_have_none(void **state)
 }
 
 TEST_GROUP(test_thread_start, TEST(threads_of_the_c_library_begin_in_clone),
-	   TEST(threads_of_musl_begin_in_clone),
-	   TEST(other_files_have_none))
+	   TEST(threads_of_musl_begin_in_clone), TEST(other_files_have_none))

@@ -226,6 +226,6 @@ static void finds_the_bottom_of_coroutines_without_symbols(void **state)
 }
 
 TEST_GROUP(test_special_code, TEST(finds_the_bottom_of_coroutines_without_symbols),
-	    TEST(ends_the_walk_while_greenlet_switches_stacks),
+	   TEST(ends_the_walk_while_greenlet_switches_stacks),
 	   TEST(recognizes_a_switch_by_any_register), TEST(mistakes_no_other_code_for_a_switch),
 	   TEST(searches_a_switch_within_the_function_only))
