@@ -22,7 +22,7 @@
 #include "elf/image.h"
 #include "elf/x86_insn.h"
 
-enum { FUNCTION_ALIGN = 16 };
+enum { FUNCTION_ALIGN = 16, INT3 = 0xcc };
 
 struct range {
 	uint64_t start, end;
@@ -223,6 +223,8 @@ static void follow(const struct elf_span *code, const struct x86_insn *insn, siz
 		return;
 	if (insn->kind == X86_JUMP && looks_like_start(code, (size_t)to))
 		return; /* a tail call */
+	if (looks_like_start(code, (size_t)to) && code->data[to - 1] == INT3)
+		return; /* a conditional one: int3 pads between functions only */
 	*farthest = (size_t)to;
 }
 

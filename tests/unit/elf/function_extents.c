@@ -103,6 +103,17 @@ static void a_tail_call_and_a_call_without_return_end_a_function(void **state)
 	code_fini(&c);
 }
 
+/* As between the builtins of V8. */
+static void a_conditional_tail_call_ends_at_the_padding(void **state)
+{
+	struct code c;
+
+	CODE_INIT(&c, JE("\x0e") RET INT3(13) NOP RET);
+	assert_int_equal(end_of(&c, 0), 3);
+	assert_int_equal(start_of(&c, 17), 16);
+	code_fini(&c);
+}
+
 static void data_does_not_hide_the_next_function(void **state)
 {
 	struct code c;
@@ -156,6 +167,7 @@ static void each_entry_of_a_damaged_search_table_is_a_start(void **state)
 TEST_GROUP(test_function_extents, TEST(all_addresses_of_a_function_have_its_start),
 	   TEST(a_function_extends_to_where_its_branches_lead),
 	   TEST(a_tail_call_and_a_call_without_return_end_a_function),
+	   TEST(a_conditional_tail_call_ends_at_the_padding),
 	   TEST(data_does_not_hide_the_next_function),
 	   TEST(an_end_is_within_the_limit_and_the_section),
 	   TEST(each_entry_of_a_damaged_search_table_is_a_start))
