@@ -35,6 +35,7 @@ static __always_inline void walk_begin(struct walk *w)
 	w->is_call = 0;
 	w->by_frame_pointer = 0;
 	w->at_root = 0;
+	w->absent_is_final = 0;
 	w->complete = 0;
 	w->need_file = 0;
 	w->folded = 0;
@@ -168,23 +169,38 @@ static __always_inline int lang_step_generated(struct walk *w, __u32 which, __u3
 }
 
 /*
- * Steps through code in anonymous memory by the runtimes that generate such; WALK_OTHER if it is
- * none's.
+ * Steps through code in anonymous memory, or @in_file, by the runtimes that generate such;
+ * WALK_OTHER if it is none's.
  */
-static __always_inline int lang_step_anonymous(struct walk *w, __u32 which)
+static __always_inline int lang_step_anonymous(struct walk *w, __u32 which, int in_file)
 {
 	for (__u32 i = 0; i < VM_SLOTS_MAX; i++) {
 		__u32 vm = w->process.vms[i].vm;
 		const struct vm_code *code = vm ? vm_code_get(vm) : NULL;
 		int r;
 
-		if (!code || code->generated != VM_GENERATED_STEPPED)
+		if (!code || (code->generated != VM_GENERATED_RANGES &&
+			      (code->generated != VM_GENERATED_STEPPED || in_file)))
 			continue;
 		r = lang_step_generated(w, which, code->lang, i);
 		if (r != WALK_OTHER)
 			return r;
 	}
 	return WALK_OTHER;
+}
+
+/*
+ * Steps through code in a file that is not an ELF file, such as an image of .NET; WALK_OTHER if no
+ * runtime has code there.
+ */
+static __always_inline int lang_step_image(struct walk *w, __u32 which)
+{
+	const struct unwind_file *f;
+
+	if (!w->process.vms[0].vm)
+		return WALK_OTHER;
+	f = file_get(w->mapping.file);
+	return f && f->state == FILE_TABLE_ABSENT ? lang_step_anonymous(w, which, 1) : WALK_OTHER;
 }
 
 /* Steps through code of a runtime's own file, where its language does that; else WALK_OTHER. */
@@ -218,7 +234,7 @@ WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 		return WALK_NEED_MAPPINGS;
 	if (w->mapping.kind != MAPPING_ANONYMOUS)
 		return lang_step_generated(w, which, MAPPING_LANG_OF(w->mapping.kind), 0);
-	r = lang_step_anonymous(w, which);
+	r = lang_step_anonymous(w, which, 0);
 	if (r != WALK_OTHER)
 		return r;
 	r = walk_in_loop(which, 0);
@@ -296,6 +312,9 @@ WALK_FN int walk_step(__u32 which)
 			return r == WALK_NEED_FILE ? walk_take_back(w, n_words, 0) : r;
 		walk_push_vm(w, word, slot - 1);
 	} else {
+		r = lang_step_image(w, which);
+		if (r != WALK_OTHER)
+			return r;
 		w->folded = 0;
 		walk_push(w, word);
 	}

@@ -28,10 +28,14 @@ enum {
 
 enum walk_step_result {
 	WALK_CONTINUE,
-	WALK_STOP,          /* the walk is complete, or an error frame has the reason */
-	WALK_NEED_FILE,     /* the table of walk.need_file is not built yet */
-	WALK_NEED_MAPPINGS, /* the published mappings may be out of date */
-	WALK_OTHER,         /* result of a language's step: the code is not its runtime's */
+	WALK_STOP,      /* the walk is complete, or an error frame has the reason */
+	WALK_NEED_FILE, /* the table of walk.need_file is not built yet */
+	/*
+	 * the published mappings may be out of date, or memory is not resident: the agent walks a
+	 * copy of the stack
+	 */
+	WALK_NEED_MAPPINGS,
+	WALK_OTHER, /* result of a language's step: the code is not its runtime's */
 };
 
 /*
@@ -82,6 +86,7 @@ struct walk {
 	__u8 complete;
 	__u8 by_frame_pointer; /* the frame was reached by a frame pointer: its rbp is what its
 				  callee saved */
+	__u8 absent_is_final;  /* what cannot be read does not exist: set in the agent */
 	__u8 at_root; /* a return address or a frame pointer of zero was read: see walk_root() */
 	__u32 need_file;
 
@@ -191,6 +196,12 @@ static __always_inline int walk_fail(struct walk *w, enum walk_error why)
 	walk_unfold(w);
 	walk_push(w, FRAME_WORD(FRAME_ERROR, why));
 	return WALK_STOP;
+}
+
+/* Memory that describes code cannot be read: a page of a file may not have been used yet. */
+static __always_inline int walk_absent(struct walk *w)
+{
+	return w->absent_is_final ? walk_fail(w, WALK_ERR_NO_RULE) : WALK_NEED_MAPPINGS;
 }
 
 static __always_inline int walk_done(struct walk *w)

@@ -39,6 +39,8 @@ enum vm_generated {
 	VM_GENERATED_CALLED,  /* the file's code called it, and it pushed a few words (YJIT) */
 	VM_GENERATED_STEPPED, /* it lies in anonymous memory, where NAME_step_generated() steps
 				 through it (V8) */
+	VM_GENERATED_RANGES,  /* the same, and also in files that are not ELF files: the runtime
+				 has a list of where its code is (.NET) */
 };
 
 /* Where the code of a runtime is in its file. */

@@ -25,10 +25,16 @@ enum {
 	REREAD_COST_SHARE = 20,    /* rereading a process may take up to 1/20 of the time */
 };
 
+static bool begins_with(const char *name, const char *prefix)
+{
+	return !strncmp(name, prefix, strlen(prefix));
+}
+
+/* Memory may have a name that looks like a file's. */
 static bool is_file_name(const char *name)
 {
-	return name[0] == '/' && name[1] != '/' && strncmp(name, "/dev/zero", 9) != 0 &&
-	       strncmp(name, "/SYSV", 5) != 0;
+	return name[0] == '/' && name[1] != '/' && !begins_with(name, "/dev/zero") &&
+	       !begins_with(name, "/SYSV") && !begins_with(name, "/memfd:doublemapper");
 }
 
 void programs_map(struct programs *p, struct program *e, const struct file_ref *ref,

@@ -39,7 +39,7 @@ static bool are_valid(const struct vm_range ranges[VM_RANGES_MAX])
 
 static bool is_valid_code(const struct vm_code *c)
 {
-	return c->fold <= 1 && c->generated <= VM_GENERATED_STEPPED && are_valid(c->loop) &&
+	return c->fold <= 1 && c->generated <= VM_GENERATED_RANGES && are_valid(c->loop) &&
 	       are_valid(c->entry) && are_valid(c->marked) && are_valid(c->stepped);
 }
 

@@ -214,6 +214,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->state.process = in->process;
 	walk_begin(&w->state);
 	w->state.process.unmapped_is_final = 1;
+	w->state.absent_is_final = 1;
 	w->state.process.generated_pending = 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_ask(void);
 int test_copy(void);
+int test_dotnet(void);
 int test_find(void);
 int test_golang(void);
 int test_jvm(void);
@@ -39,6 +40,7 @@ int main(void)
 
 	n_failed += test_ask();
 	n_failed += test_copy();
+	n_failed += test_dotnet();
 	n_failed += test_find();
 	n_failed += test_golang();
 	n_failed += test_jvm();
