@@ -1034,6 +1034,18 @@ def selector():
         yield bytes(data)
 
 
+def dotnet():
+    """The layout of the assembly in memory, and words to replace."""
+    rng = random.Random(29)
+    for i in range(800):
+        yield bytes([i & 1]) + b"".join(
+            struct.pack("<HI", rng.choice((rng.randrange(0x200), 0x1000 + rng.randrange(0xc00),
+                                           0x400 + rng.randrange(0xc00), rng.randrange(0x8000))),
+                        rng.choice((0, 1, 3, 7, 0xff, 0x15151515, 0xffffffff, rng.getrandbits(16),
+                                    rng.getrandbits(32))))
+            for _ in range(i % 9))
+
+
 def v8():
     """A version and addresses, then the words of the image to replace."""
     rng = random.Random(23)
