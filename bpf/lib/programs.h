@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The begin of programs: reports the identity of each, and selects the children of selected
+ * Starts of programs: reports the identity of each, and selects the children of selected
  * processes.
  */
 #include "bpf/lib/newcomer.h"

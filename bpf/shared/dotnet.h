@@ -105,7 +105,7 @@ struct dotnet_walk {
 	__u32 kind;        /* bits of DOTNET_RANGE_FLAGS */
 	__u32 word;        /* of the nibble map, that is looked at next */
 	__u32 place;
-	/* of the frame in work */
+	/* of the current frame */
 	__u64 code;   /* where the code begins to which the nibble map led */
 	__u64 begin;  /* where the function begins: one method may have several */
 	__u64 unwind; /* address of its UNWIND_INFO */

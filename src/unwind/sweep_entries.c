@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions in assembly are often leaves that begin with any instruction at all, so nothing about
- * their own code tells where they begin, but the code with CFI that calls them does. That code is
- * not decoded: of its bytes, those that would be a call, a jump or a load of an address count if
- * they lead to an aligned address in a gap. A gap of 64 KiB is a hundred-thousandth of what 32 bits
- * reach, and a sixteenth of it is aligned, so other bytes hardly ever do. Pointers in the data do not
+ * Functions in assembly are often leaves that start with any instruction at all, so their own code
+ * does not show where they start, but the code with CFI that calls them does. That code is not
+ * decoded: of its bytes, those that would be a call, a jump or a load of an address count if they
+ * lead to an aligned address in a gap. A gap of 64 KiB is a sixty-thousandth of what 32 bits reach,
+ * and a sixteenth of it is aligned, so other bytes hardly ever do. Pointers in the data do not
  * count: compilers put addresses within functions there (computed gotos).
  */
 #include "unwind/sweep_entries.h"
@@ -18,7 +18,7 @@
 #include "elf/x86_insn.h"
 
 enum {
-	SURELY_CODE = 8, /* instructions in a row that decode */
+	SURELY_CODE = 8,          /* instructions in a row that decode */
 	REFERRING_MAX = 64 << 20, /* bytes of code outside of the gaps that are searched */
 	REX_W = 0x48,
 	REX_WR = 0x4c,

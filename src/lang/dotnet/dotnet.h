@@ -85,7 +85,7 @@ int dotnet_ready_method(const struct dotnet_image *img, uint32_t rva, uint32_t *
 
 /* ---- ranges.c --------------------------------------------------------------------- */
 
-/* Finds the begin of the range of code that contains @pc. */
+/* Finds where the range of code that contains @pc starts. */
 int dotnet_range_of(const struct lang_process *p, uint64_t ranges, uint64_t pc, uint64_t *out);
 
 /* ---- symbolize.c: as in struct lang ------------------------------------------------ */

@@ -232,7 +232,7 @@ static void requests_for_regions_have_a_valid_entry(void **state)
 	q.vm.code.lang = LANG_JVM;
 	assert_non_null(lang_regions_request_check(&q, sizeof(q)));
 	assert_null(lang_regions_request_check(&q, sizeof(q) - 1));
-	q.vm.code.generated = VM_GENERATED_STEPPED + 1;
+	q.vm.code.generated = VM_GENERATED_RANGES + 1;
 	assert_null(lang_regions_request_check(&q, sizeof(q)));
 }
 

@@ -10,6 +10,7 @@ int test_rows(void);
 int test_rules(void);
 int test_special_code(void);
 int test_sweep(void);
+int test_sweep_entries(void);
 int test_sweep_lookahead(void);
 int test_sweep_step(void);
 int test_tables(void);
@@ -30,6 +31,7 @@ int main(void)
 	n_failed += test_rules();
 	n_failed += test_special_code();
 	n_failed += test_sweep();
+	n_failed += test_sweep_entries();
 	n_failed += test_sweep_lookahead();
 	n_failed += test_sweep_step();
 	n_failed += test_tables();

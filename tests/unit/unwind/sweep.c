@@ -379,31 +379,6 @@ static void between_functions_with_cfi_only_what_is_called_is_code(void **state)
 	assert_rsp(&all, 10, 16);
 }
 
-static void code_outside_of_a_gap_tells_where_its_functions_begin(void **state)
-{
-	enum { FIRST = 8, GAP_LEN = 32 }; /* aligned in memory, as VADDR + 120 + 8 is */
-	static const char code[] =
-		"\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc"
-		"\x90\x90\x90\x90\x90\x90\x90\x90"     /* 8 nop, eight times */
-		"\xc3\xcc\xcc\xcc\xcc\xcc\xcc\xcc"     /* 16 ret */
-		"\x31\xc0\xf4\x0f\x0b\xcc\xcc\xcc"     /* 24 xor %eax,%eax; hlt; ud2 */
-		"\xcc\xcc\xcc\xcc\xcc\xcc\xcc\xcc"     /* 32 */
-		"\xe8\xdb\xff\xff\xff"                 /* 40 call 8 */
-		"\x48\x8d\x05\xd8\xff\xff\xff\xc3"; /* 45 lea 12(%rip),%rax: not aligned */
-	_cleanup_(swept_fini) struct swept s = { 0 };
-
-	swept_init(&s, code, sizeof(code) - 1);
-	s.sw.referenced = true;
-	assert_int_equal(unwind_sweep_add_gap(&s.sw, s.img, offsetof(struct file, code) + FIRST,
-					      GAP_LEN, false),
-			 0);
-	assert_int_equal(unwind_sweep_run(&s.sw, s.img), 0);
-	assert_int_equal(unwind_sweep_rows(&s.sw, &s.rows), 0);
-	assert_rsp(&s, 8, 8);
-	assert_rsp(&s, 16, 8);
-	assert_rsp(&s, 24, LOST);
-}
-
 static void omits_padding_and_excessive_code(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -430,5 +405,4 @@ TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
 	   TEST(a_function_after_an_indirect_jump_is_found),
 	   TEST(lazy_plt_entries_count_what_they_push),
 	   TEST(between_functions_with_cfi_only_what_is_called_is_code),
-	   TEST(code_outside_of_a_gap_tells_where_its_functions_begin),
 	   TEST(omits_padding_and_excessive_code))

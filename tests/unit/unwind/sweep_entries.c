@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unwind/sweep_entries.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "elf/image.h"
+#include "tests/test.h"
+
+enum { VADDR = 0x1000, CODE_LEN = 80, GAP_LEN = 48 };
+
+/* A file of one segment: headers, then a gap of @GAP_LEN bytes, then code that refers to it. */
+struct file {
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	uint64_t align;
+	uint8_t code[CODE_LEN];
+};
+
+_Static_assert(offsetof(struct file, code) % UNWIND_SWEEP_ALIGN == 0, "the gap must be aligned");
+
+struct fixture {
+	struct file file;
+	struct elf_image *img;
+	struct unwind_sweep sw;
+};
+
+static void fixture_fini(struct fixture *f)
+{
+	unwind_sweep_fini(&f->sw);
+	elf_image_free(f->img);
+}
+
+/* Fills the gap with three aligned functions of no-ops, the last of which is data. */
+static void fixture_init(struct fixture *f, const void *references, size_t len)
+{
+	*f = (struct fixture){
+		.file = {
+			.eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
+					     EV_CURRENT },
+				.e_type = ET_DYN,
+				.e_machine = EM_X86_64,
+				.e_phoff = offsetof(struct file, ph),
+				.e_phentsize = sizeof(Elf64_Phdr),
+				.e_phnum = 1 },
+			.ph = { .p_type = PT_LOAD,
+				.p_flags = PF_R | PF_X,
+				.p_vaddr = VADDR,
+				.p_filesz = sizeof(struct file),
+				.p_memsz = sizeof(struct file) },
+		},
+	};
+	memset(f->file.code, 0x90, 32);
+	memset(f->file.code + 32, 0x06, 16); /* no instruction in 64-bit mode */
+	memset(f->file.code + GAP_LEN, 0xcc, CODE_LEN - GAP_LEN);
+	memcpy(f->file.code + GAP_LEN, references, len);
+	assert_int_equal(elf_image_from_memory(&f->img, &f->file, sizeof(f->file), NULL), 0);
+	assert_int_equal(
+		unwind_sweep_add_gap(&f->sw, f->img, offsetof(struct file, code), GAP_LEN, false),
+		0);
+	f->sw.states = calloc(f->sw.n_bytes, sizeof(*f->sw.states));
+	assert_non_null(f->sw.states);
+}
+
+static size_t count_starts(const struct fixture *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->sw.n_bytes; i++)
+		n += f->sw.states[i].start;
+	return n;
+}
+
+/* A call of 0, the address of 16, calls of 8 and 32, and a jump out of the gap. */
+static const char references[] = "\xe8\xcb\xff\xff\xff"         /* 48 call 0 */
+				 "\x4c\x8d\x05\xd4\xff\xff\xff" /* 53 lea 16(%rip),%r8 */
+				 "\xe8\xc7\xff\xff\xff"         /* 60 call 8 */
+				 "\xe8\xda\xff\xff\xff"         /* 65 call 32 */
+				 "\xe9\x05\x00\x00\x00";        /* 70 jmp 80 */
+
+static void functions_start_where_other_code_leads(void **state)
+{
+	_cleanup_(fixture_fini) struct fixture f = { 0 };
+
+	fixture_init(&f, references, sizeof(references) - 1);
+	f.sw.referenced = true;
+	unwind_sweep_begin_functions(&f.sw, f.img);
+	assert_true(f.sw.states[0].start);
+	assert_true(f.sw.states[16].start);
+	assert_int_equal(count_starts(&f), 2);
+}
+
+static void references_count_only_where_asked(void **state)
+{
+	_cleanup_(fixture_fini) struct fixture f = { 0 };
+
+	fixture_init(&f, references, sizeof(references) - 1);
+	unwind_sweep_begin_functions(&f.sw, f.img);
+	assert_int_equal(count_starts(&f), 0);
+}
+
+static void a_reference_at_the_end_is_not_read_beyond_it(void **state)
+{
+	_cleanup_(fixture_fini) struct fixture f = { 0 };
+
+	fixture_init(&f, references, sizeof(references) - 1);
+	f.file.code[CODE_LEN - 1] = 0xe8;
+	f.sw.referenced = true;
+	unwind_sweep_begin_functions(&f.sw, f.img);
+	assert_int_equal(count_starts(&f), 2);
+}
+
+static void tells_code_from_data(void **state)
+{
+	_cleanup_(fixture_fini) struct fixture f = { 0 };
+
+	fixture_init(&f, references, sizeof(references) - 1);
+	assert_true(unwind_sweep_looks_like_code(&f.sw.gaps.data[0], 0));
+	assert_false(unwind_sweep_looks_like_code(&f.sw.gaps.data[0], 32));
+	assert_false(unwind_sweep_looks_like_code(&f.sw.gaps.data[0], 28));
+}
+
+TEST_GROUP(test_sweep_entries, TEST(functions_start_where_other_code_leads),
+	   TEST(references_count_only_where_asked),
+	   TEST(a_reference_at_the_end_is_not_read_beyond_it), TEST(tells_code_from_data))
