@@ -64,7 +64,9 @@ def command(runtime, program, dll, *args):
 def judge(runtime, program, dll, shape):
     recording = record("--", *command(runtime, program, dll, shape, MS))
     recording.stacks = [s._replace(comm="dotnet") for s in recording.stacks]
-    recording.judge("dotnet", *SHAPES[shape], leaf=r"Shapes\.Program\.Hot", most_elsewhere=0.5)
+    # idle threads of the pool spin for work while "async" hands its tasks to them
+    recording.judge("dotnet", *SHAPES[shape], leaf=r"Shapes\.Program\.Hot",
+                    most_elsewhere=0.95 if shape == "async" else 0.5)
     unnamed = [s for s in recording.stacks if is_in(s, r"\[(anonymous code|stale function|unreadable function)\]")]
     expect(are_rare(unnamed, recording.stacks), show(unnamed))
     expect("not supported" not in recording.said, recording.said)

@@ -123,6 +123,15 @@ def check_retryable(name, server, http_status, otlp_status, bodies):
         check("%s: with the reason" % name, said["message"] and said["code"] in ("unavailable", 14), answer)
 
 
+def first_free(pid):
+    """The lowest number without a descriptor, once no connection is being closed any more."""
+    used, before = os.listdir("/proc/%d/fd" % pid), None
+    while used != before:
+        time.sleep(0.2)
+        before, used = used, os.listdir("/proc/%d/fd" % pid)
+    return min(set(range(len(used) + 1)) - {int(f) for f in used})
+
+
 def check_failures_inside(cameo, directory):
     queries = [(QUERIER + "SelectMergeStacktraces", json.dumps(
         {**RANGE, "profileTypeID": CPU, "labelSelector": "{}"}).encode(), "application/json", 0),
@@ -145,11 +154,10 @@ def check_failures_inside(cameo, directory):
         got = request(server, path, body, kind)
         check("a push to %s succeeds again" % path.split("?")[0], got[0] == 200, got)
     server.stop()
-    # A limit below the descriptors that SQLite needs.
+    # A limit below the descriptors that SQLite needs: there is one for the connection.
     server = Server(cameo, data)
-    used = max(int(f) for f in os.listdir("/proc/%d/fd" % server.process.pid))
     limit = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
-    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (used + 2, limit[1]))
+    resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (first_free(server.process.pid) + 1, limit[1]))
     check_retryable("without descriptors", server, 503, 503, pushes() + queries[:1])
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, limit)
     check("with descriptors queries work", server.query(
