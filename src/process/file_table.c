@@ -417,6 +417,11 @@ uint64_t file_table_n_unread(const struct file_table *f)
 	return f->n_unread;
 }
 
+bool file_table_is_unread(const struct file_table *f, uint32_t id)
+{
+	return id && id == f->unread;
+}
+
 struct table_maker *file_table_maker(struct file_table *f)
 {
 	return f->maker;

@@ -92,6 +92,8 @@ uint64_t file_table_n_full(const struct file_table *f);    /* files that found n
 void file_table_set_copies_max(struct file_table *f, uint64_t bytes);
 uint64_t file_table_copied_bytes(const struct file_table *f); /* in copies of remote files */
 uint64_t file_table_n_unread(const struct file_table *f);     /* tries of files that are not read */
+/* Returns true if the id stands for files that were not read, and are worth another try. */
+bool file_table_is_unread(const struct file_table *f, uint32_t id);
 
 /* Borrowed until the file is evicted; NULL for an id that is not in use. */
 const struct file_info *file_table_get(const struct file_table *f, uint32_t id);

@@ -152,6 +152,7 @@ static void on_fork(struct process_table *p, const struct sideband_event *ev)
 	e->runtimes = parent->runtimes;
 	e->is_stale = parent->is_stale || parent->is_unconfirmed;
 	mapping_set_unref(e->maps, p->programs.tables, ev->time_ns);
+	e->has_unread = parent->has_unread;
 	e->maps = mapping_set_ref(parent->maps);
 }
 
@@ -197,6 +198,21 @@ void process_table_reread_all(struct process_table *p)
 		e->all_threads_seen = false;
 		programs_mark_dirty(&p->programs, e);
 	}
+}
+
+bool process_table_reread_unread(struct process_table *p)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < p->programs.slots.len; i++) {
+		struct program *e = p->programs.slots.data[i];
+
+		if (!e || e->info.end_ns || !e->has_unread)
+			continue;
+		e->is_stale = any = true;
+		programs_mark_dirty(&p->programs, e);
+	}
+	return any;
 }
 
 void process_table_handle(struct process_table *p, const struct sideband_event *ev)

@@ -59,6 +59,12 @@ int process_table_scan(struct process_table *p);
 /* Marks all processes for rereading, because events may have been lost. */
 void process_table_reread_all(struct process_table *p);
 
+/*
+ * Marks the processes for rereading that have files which were not read. Returns false if there are
+ * none.
+ */
+bool process_table_reread_unread(struct process_table *p);
+
 /* Applies an event to the table. */
 void process_table_handle(struct process_table *p, const struct sideband_event *ev);
 

@@ -53,6 +53,7 @@ void programs_map(struct programs *p, struct program *e, const struct file_ref *
 	} else if (is_file_name(ref->path)) {
 		map.file = file_table_find(p->files, ref);
 	}
+	e->has_unread |= file_table_is_unread(p->files, map.file);
 	if (map.file)
 		map.kind = MAPPING_FILE;
 	else
@@ -117,6 +118,7 @@ static int programs_reread(struct programs *p, struct program *e, uint64_t now_n
 {
 	uint64_t started_ns = clock_monotonic_ns(), ended_ns;
 	struct mapping_set *old = e->maps, *fresh;
+	bool had_unread = e->has_unread;
 	int r;
 
 	if (e->info.end_ns)
@@ -127,6 +129,7 @@ static int programs_reread(struct programs *p, struct program *e, uint64_t now_n
 	if (!fresh)
 		return -ENOMEM;
 	e->maps = fresh;
+	e->has_unread = false;
 	r = read_maps(p, e);
 	e->is_stale = false;
 	ended_ns = clock_monotonic_ns();
@@ -136,8 +139,10 @@ static int programs_reread(struct programs *p, struct program *e, uint64_t now_n
 	if (r == 0)
 		runtimes_detach(&e->runtimes);
 	mapping_set_unref(r == 0 ? old : e->maps, p->tables, now_ns);
-	if (r < 0)
+	if (r < 0) {
 		e->maps = old;
+		e->has_unread = had_unread;
+	}
 	return r;
 }
 

@@ -61,7 +61,7 @@ struct session {
 	uint64_t now_ns;              /* time of this poll */
 	uint64_t wait_ns;             /* for which it may still wait for tables */
 	uint64_t n_requests, busy_ns; /* of the readers, and when the last one was noticed */
-	uint64_t n_unread, unread_due_ns, unread_wait_ns; /* see retry_unread_files() */
+	uint64_t unread_due_ns, unread_wait_ns; /* see retry_unread_files() */
 	uint64_t start_ns;
 	uint64_t sideband_ns; /* events up to this time have been applied */
 	uint64_t next_upkeep_ns, next_sweep_ns;
@@ -393,22 +393,18 @@ void session_stop_idle_readers(struct session *s)
 
 /*
  * Has files opened again that could not be read, because an opener hung or was killed: soon, and
- * after twice as long each time that more of them fail.
+ * after twice as long each time while there are some.
  */
 static void retry_unread_files(struct session *s)
 {
-	uint64_t n = file_table_n_unread(s->parts.files);
-
 	if (s->now_ns < s->unread_due_ns)
 		return;
-	if (n == s->n_unread) {
+	if (!process_table_reread_unread(s->parts.procs)) {
 		s->unread_wait_ns = 0;
 		return;
 	}
-	s->n_unread = n;
 	s->unread_wait_ns = earlier(2 * s->unread_wait_ns + UPKEEP_NS, UNREAD_WAIT_MAX_NS);
 	s->unread_due_ns = s->now_ns + s->unread_wait_ns;
-	process_table_reread_all(s->parts.procs);
 }
 
 static int session_upkeep(struct session *s, struct err *err)
