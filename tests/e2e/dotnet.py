@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs on .NET have whole stacks, whose methods have the names of the source.
 
-The runtimes are those that scripts/runtimes has unpacked below $CAMEO_CACHE/dotnet.
+The runtimes are those that scripts/runtimes unpacks below $CAMEO_CACHE/dotnet.
 """
 import glob
 import os
@@ -10,10 +10,11 @@ import re
 import subprocess
 
 import cameo
-from cameo import PROGRAMS, Tap, Workshop, are_rare, end, expect, is_in, need, record, show, spawn
+from cameo import PROGRAMS, Skip, Tap, Workshop, are_rare, end, expect, is_in, need, record, show, spawn
 
 ROOT = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "dotnet")
 MS = 1500
+DOWNLOAD_S = 600
 TOP = r"... Shapes\.Program\.Main Shapes\.Program\.Loop "
 LEAF = r"Shapes\.Program\.Hot ..."
 # Optimized methods with a single call, as Outer and Middle, have no frame pointer.
@@ -83,15 +84,31 @@ def the_doctor(runtime, program, dll, version):
     expect(re.search(rf"^ok +\.NET {version}\.\d+ +supported: /", p.stdout), p.stdout, p.stderr)
 
 
+def runtimes():
+    """Returns the runtimes' libraries, which are downloaded if there are none, and why there are none then."""
+    pattern, why = os.path.join(ROOT, "*", "libcoreclr.so"), ""
+    if not glob.glob(pattern):
+        try:
+            r = subprocess.run([os.path.join(cameo.TOP, "scripts", "runtimes"), "dotnet"], capture_output=True, text=True,
+                               check=False, timeout=DOWNLOAD_S)
+            why = (r.stderr.strip().splitlines() or ["no reason given"])[-1]
+        except subprocess.TimeoutExpired:
+            why = f"scripts/runtimes took more than {DOWNLOAD_S} s"
+    return sorted(glob.glob(pattern)), why
+
+
 def main():
     cameo.need_bpf()
     tap = Tap()
-    found = sorted(glob.glob(os.path.join(ROOT, "*", "libcoreclr.so")))
+    found, why = runtimes()
     with Workshop() as shop:
-        if not found:
-            tap.skip(".NET", "scripts/runtimes dotnet was not run")
-        else:
+        try:
+            if not found:
+                raise Skip(f"the runtimes cannot be downloaded: {why}")
             dll, program = assembly(shop), host(shop)
+        except Skip as e:
+            found = []
+            tap.skip(".NET", e)
         for path in found:
             runtime = os.path.dirname(path)
             version = os.path.basename(runtime)
