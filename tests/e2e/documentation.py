@@ -14,6 +14,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
+import urllib.error
 import urllib.request
 
 from cameo import CAMEO, DEADLINE_S, TOP, Tap, Workshop, end, expect, need_bpf
@@ -83,6 +85,19 @@ def form(line):
     text = re.sub(r"\\[+-](?=\\d)", "[+-]", text)
     text = re.sub(r"\b(process|stack|sample|day)(?:es|s)?\b", r"\1(?:es|s)?", text)
     return "^" + re.sub(r" +", " +", re.sub(r"\b(?:less|more|noise)\b", "(?:less|more|noise)", text))
+
+
+def is_stored(request):
+    """Returns whether the push was stored; if not, it has to be repeated."""
+    try:
+        urllib.request.urlopen(request, timeout=DEADLINE_S).close()
+    except urllib.error.HTTPError as e:
+        if e.code != 503:
+            raise
+        print(f"# {e.code}: {e.read().decode()}")
+        time.sleep(1)
+        return False
+    return True
 
 
 class Reader:
@@ -166,7 +181,9 @@ class Reader:
         for name in "node", "shop", "api":
             request = urllib.request.Request(f"{self.url}/ingest?name={name}.cpu&from=now-10s",
                                              b"main;serve 12\nmain 3\n", headers)
-            urllib.request.urlopen(request, timeout=DEADLINE_S).close()
+            deadline = time.monotonic() + DEADLINE_S
+            while not is_stored(request):
+                expect(time.monotonic() < deadline, f"{self.url}: busy")
 
     def compare(self, typed, shown, output):
         for line in shown:
