@@ -159,23 +159,15 @@ static void judge(const struct post_request *q, const struct http_answer *a,
 	}
 }
 
-/* Splits the texts of a request: the URL, and the headers. Returns 0 or -EINVAL. */
+/* Sets the URL and the headers of the request. Returns 0 or -EINVAL. */
 static int read_texts(const struct role_call *call, struct http_client_request *rq,
 		      const char *headers[HEADERS_MAX])
 {
 	const struct post_request *q = call->request;
-	const char *p = q->texts, *end = (const char *)call->request + call->request_len;
 
-	if (end[-1])
-		return -EINVAL;
-	rq->url = p;
-	rq->headers = headers;
-	for (p += strlen(p) + 1; p < end; p += strlen(p) + 1) {
-		if (rq->n_headers == HEADERS_MAX)
-			return -EINVAL;
-		headers[rq->n_headers++] = p;
-	}
-	return 0;
+	return http_client_request_texts(rq, q->texts,
+					 (const char *)call->request + call->request_len, headers,
+					 HEADERS_MAX);
 }
 
 static int send_body(struct role_call *call, const struct role_memfd *body,

@@ -24,23 +24,15 @@ struct body {
 	uint64_t left; /* bytes that may still come */
 };
 
-/* Splits the texts of a request: the URL, and the headers. Returns 0 or -EINVAL. */
+/* Sets the URL and the headers of the request. Returns 0 or -EINVAL. */
 static int read_texts(const struct role_call *call, struct http_client_request *rq,
 		      const char *headers[HEADERS_MAX])
 {
 	const struct fetch_request *q = call->request;
-	const char *p = q->texts, *end = (const char *)call->request + call->request_len;
 
-	if (p >= end || end[-1])
-		return -EINVAL;
-	rq->url = p;
-	rq->headers = headers;
-	for (p += strlen(p) + 1; p < end; p += strlen(p) + 1) {
-		if (rq->n_headers == HEADERS_MAX)
-			return -EINVAL;
-		headers[rq->n_headers++] = p;
-	}
-	return 0;
+	return http_client_request_texts(rq, q->texts,
+					 (const char *)call->request + call->request_len, headers,
+					 HEADERS_MAX);
 }
 
 static int send_body(void *ctx, const void *data, size_t len)

@@ -420,6 +420,21 @@ static int add_header(struct curl_slist **list, const char *h)
 	return 0;
 }
 
+int http_client_request_texts(struct http_client_request *rq, const char *texts, const char *end,
+			      const char **headers, size_t max)
+{
+	if (texts >= end || end[-1])
+		return -EINVAL;
+	rq->url = texts;
+	rq->headers = headers;
+	for (texts += strlen(texts) + 1; texts < end; texts += strlen(texts) + 1) {
+		if (rq->n_headers == max)
+			return -EINVAL;
+		headers[rq->n_headers++] = texts;
+	}
+	return 0;
+}
+
 int http_client_do(struct http_client *c, const struct http_client_request *rq,
 		   struct http_answer *out, struct err *err)
 {

@@ -46,6 +46,14 @@ struct http_client_request {
 	void *ctx;
 };
 
+/*
+ * Sets the URL and the headers of @rq from the texts in [@texts, @end): the URL first, each ended
+ * by a NUL. @headers has room for @max, and both it and the texts are borrowed by @rq. Returns 0,
+ * or -EINVAL if there is no URL, the last text has no end, or there are more headers.
+ */
+int http_client_request_texts(struct http_client_request *rq, const char *texts, const char *end,
+			      const char **headers, size_t max);
+
 struct http_answer {
 	int status;
 	struct buf headers; /* "name: value" and NUL, one after the other; trailers too */
