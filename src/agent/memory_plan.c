@@ -152,7 +152,10 @@ static void share(struct memory_plan *p, uint64_t shared)
 	p->part = unit * PART;
 }
 
-/* The queue grows to its share of what is not needed for a minimum of everything else. */
+/*
+ * Returns the size of the queue: at most its share of @available, and at most its minimum plus half
+ * of what @available exceeds the minimum of all parts by.
+ */
 static uint64_t choose_queue(uint64_t wanted, uint64_t available)
 {
 	uint64_t bytes = at_most(available / QUEUE_SHARE, QUEUE_MIN + (available - SHARED_MIN) / 2);
