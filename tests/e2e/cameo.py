@@ -7,6 +7,7 @@ waits for an event.
 """
 import collections
 import ctypes
+import http.server
 import os
 import platform
 import pty
@@ -17,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 
@@ -126,6 +128,14 @@ def need(*commands):
     for command in commands:
         if not shutil.which(command):
             raise Skip(f"no {command} here")
+
+
+def serve(handler):
+    """Serves HTTP by HANDLER in threads at a free port of the loopback interface. Returns the server and its URL."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.server_port}"
 
 
 class Workshop:

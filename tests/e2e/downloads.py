@@ -11,7 +11,6 @@ import json
 import os
 import re
 import subprocess
-import threading
 
 import cameo
 from agent_process import Agent
@@ -64,10 +63,7 @@ class Server:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.server, self.url = cameo.serve(Handler)
 
     def __enter__(self):
         return self

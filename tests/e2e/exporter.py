@@ -4,7 +4,6 @@
 import http.server
 import os
 import signal
-import threading
 import time
 
 import cameo
@@ -37,10 +36,7 @@ class Server:
             def log_message(self, *_):
                 pass
 
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        self.server, self.url = cameo.serve(Handler)
 
     def close(self):
         self.server.shutdown()

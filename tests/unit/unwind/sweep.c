@@ -7,22 +7,16 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "tests/test.h"
+#include "tests/unit/unwind/code_file.h"
 #include "unwind/rows.h"
 
-enum { VADDR = 0x1000, CODE_LEN = 256, LOST = -1 };
-
-/* A file of one segment: headers, then code that is entirely without CFI. */
-struct file {
-	Elf64_Ehdr eh;
-	Elf64_Phdr ph;
-	uint8_t code[CODE_LEN];
-};
+enum { LOST = -1 };
 
 struct swept {
 	struct elf_image *img;
 	struct unwind_sweep sw;
 	struct unwind_rows rows;
-	struct file file;
+	struct code_file file;
 };
 
 static void swept_fini(struct swept *s)
@@ -34,31 +28,14 @@ static void swept_fini(struct swept *s)
 
 static void swept_init(struct swept *s, const char *code, size_t len)
 {
-	*s = (struct swept){
-		.file = {
-			.eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
-					     EV_CURRENT },
-				.e_type = ET_DYN,
-				.e_machine = EM_X86_64,
-				.e_phoff = offsetof(struct file, ph),
-				.e_phentsize = sizeof(Elf64_Phdr),
-				.e_phnum = 1 },
-			.ph = { .p_type = PT_LOAD,
-				.p_flags = PF_R | PF_X,
-				.p_vaddr = VADDR,
-				.p_filesz = sizeof(struct file),
-				.p_memsz = sizeof(struct file) },
-		},
-	};
-	memset(s->file.code, 0xcc, CODE_LEN);
-	memcpy(s->file.code, code, len);
-	assert_int_equal(elf_image_from_memory(&s->img, &s->file, sizeof(s->file), NULL), 0);
+	code_file_open(&s->file, code, len, &s->img);
 }
 
 static void run(struct swept *s, size_t len, bool whole)
 {
 	assert_int_equal(
-		unwind_sweep_add_gap(&s->sw, s->img, offsetof(struct file, code), len, whole), 0);
+		unwind_sweep_add_gap(&s->sw, s->img, offsetof(struct code_file, code), len, whole),
+		0);
 	assert_int_equal(unwind_sweep_run(&s->sw, s->img), 0);
 	assert_int_equal(unwind_sweep_rows(&s->sw, &s->rows), 0);
 }
@@ -76,7 +53,7 @@ static struct unwind_rule rule_at(const struct swept *s, size_t at)
 	struct unwind_rule rule = { .cfa = UNWIND_CFA_NONE };
 
 	for (size_t i = 0; i < s->rows.len; i++) {
-		if (s->rows.data[i].file_off <= offsetof(struct file, code) + at)
+		if (s->rows.data[i].file_off <= offsetof(struct code_file, code) + at)
 			rule = *unwind_rows_rule(&s->rows, i);
 	}
 	return rule;
@@ -387,8 +364,8 @@ static void omits_padding_and_excessive_code(void **state)
 	assert_int_equal(s.sw.gaps.len, 0);
 	assert_int_equal(s.rows.len, 0);
 	s.sw.n_bytes = UNWIND_SWEEP_MAX;
-	assert_int_equal(unwind_sweep_add_gap(&s.sw, s.img, offsetof(struct file, ph), 16, false),
-			 0);
+	assert_int_equal(
+		unwind_sweep_add_gap(&s.sw, s.img, offsetof(struct code_file, ph), 16, false), 0);
 	assert_int_equal(s.sw.gaps.len, 0);
 }
 

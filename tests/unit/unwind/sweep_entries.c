@@ -8,21 +8,15 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "tests/test.h"
+#include "tests/unit/unwind/code_file.h"
 
-enum { VADDR = 0x1000, CODE_LEN = 80, GAP_LEN = 48 };
+enum { GAP = 8, GAP_LEN = 48 };
 
-/* A file of one segment: headers, then a gap of @GAP_LEN bytes, then code that refers to it. */
-struct file {
-	Elf64_Ehdr eh;
-	Elf64_Phdr ph;
-	uint64_t align;
-	uint8_t code[CODE_LEN];
-};
-
-_Static_assert(offsetof(struct file, code) % UNWIND_SWEEP_ALIGN == 0, "the gap must be aligned");
+_Static_assert((offsetof(struct code_file, code) + GAP) % UNWIND_SWEEP_ALIGN == 0,
+	       "the gap must be aligned");
 
 struct fixture {
-	struct file file;
+	struct code_file file;
 	struct elf_image *img;
 	struct unwind_sweep sw;
 };
@@ -36,30 +30,17 @@ static void fixture_fini(struct fixture *f)
 /* Fills the gap with three aligned functions of no-ops, the last of which is data. */
 static void fixture_init(struct fixture *f, const void *references, size_t len)
 {
-	*f = (struct fixture){
-		.file = {
-			.eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB,
-					     EV_CURRENT },
-				.e_type = ET_DYN,
-				.e_machine = EM_X86_64,
-				.e_phoff = offsetof(struct file, ph),
-				.e_phentsize = sizeof(Elf64_Phdr),
-				.e_phnum = 1 },
-			.ph = { .p_type = PT_LOAD,
-				.p_flags = PF_R | PF_X,
-				.p_vaddr = VADDR,
-				.p_filesz = sizeof(struct file),
-				.p_memsz = sizeof(struct file) },
-		},
-	};
-	memset(f->file.code, 0x90, 32);
-	memset(f->file.code + 32, 0x06, 16); /* no instruction in 64-bit mode */
-	memset(f->file.code + GAP_LEN, 0xcc, CODE_LEN - GAP_LEN);
-	memcpy(f->file.code + GAP_LEN, references, len);
-	assert_int_equal(elf_image_from_memory(&f->img, &f->file, sizeof(f->file), NULL), 0);
-	assert_int_equal(
-		unwind_sweep_add_gap(&f->sw, f->img, offsetof(struct file, code), GAP_LEN, false),
-		0);
+	uint8_t code[CODE_LEN];
+
+	memset(code, 0xcc, GAP);
+	memset(code + GAP, 0x90, 32);
+	memset(code + GAP + 32, 0x06, 16); /* no instruction in 64-bit mode */
+	memcpy(code + GAP + GAP_LEN, references, len);
+	code_file_open(&f->file, code, GAP + GAP_LEN + len, &f->img);
+	assert_int_equal(unwind_sweep_add_gap(&f->sw, f->img,
+					      offsetof(struct code_file, code) + GAP, GAP_LEN,
+					      false),
+			 0);
 	f->sw.states = calloc(f->sw.n_bytes, sizeof(*f->sw.states));
 	assert_non_null(f->sw.states);
 }
