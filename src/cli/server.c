@@ -22,6 +22,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/network.h"
+#include "cli/server_user.h"
 #include "cli/store_info.h"
 #include "cli/store_url.h"
 #include "options/arguments.h"
@@ -427,8 +428,10 @@ static int run_command(int argc, char **argv)
 					   { 0 } };
 	int r = cli_parse(&server_command, sets, ARGUMENTS_NO_OPERANDS, argc, argv, NULL);
 
-	if (r == CLI_CONTINUE)
+	if (r == CLI_CONTINUE) {
+		server_user_become_owner(a.dir);
 		r = server_run_command(&a, -1);
+	}
 	cli_fini(sets, NULL);
 	return r;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -15,15 +16,21 @@
 /* A number that no program assigns to users, like that of the sandboxes (roles/sandbox.c). */
 enum { SERVER_USER = 2147357183 };
 
-/* The owner of the store; root's store is given to SERVER_USER. Returns 0 or -errno. */
+/*
+ * The owner of the store, to whom root's files in it are given; root's store is given to
+ * SERVER_USER. Another user's directory that cannot be changed is no reason to run as root: the
+ * store reports what it cannot write. Returns 0 or -errno.
+ */
 static int choose(const char *dir, struct stat *out, struct err *err)
 {
 	const struct stat own = { .st_uid = SERVER_USER, .st_gid = SERVER_USER };
+	bool is_roots = !dir || stat(dir, out) < 0 || out->st_uid == 0;
+	int r;
 
-	if (dir && stat(dir, out) == 0 && out->st_uid != 0)
-		return 0;
-	*out = own;
-	return dir ? store_directory_give(dir, SERVER_USER, SERVER_USER, err) : 0;
+	if (is_roots)
+		*out = own;
+	r = dir ? store_directory_give(dir, out->st_uid, out->st_gid, err) : 0;
+	return is_roots ? r : 0;
 }
 
 static int become(uid_t uid, gid_t gid)
@@ -32,6 +39,12 @@ static int become(uid_t uid, gid_t gid)
 	    setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
 		return -errno;
 	return 0;
+}
+
+static void report(int r, const struct err *err)
+{
+	if (r < 0)
+		cli_fail("the server runs as root: %s", err->msg[0] ? err->msg : strerror(-r));
 }
 
 void server_user_leave_root(const char *dir)
@@ -45,6 +58,14 @@ void server_user_leave_root(const char *dir)
 	r = choose(dir, &user, &err);
 	if (r == 0)
 		r = become(user.st_uid, user.st_gid);
-	if (r < 0)
-		cli_fail("the server runs as root: %s", err.msg[0] ? err.msg : strerror(-r));
+	report(r, &err);
+}
+
+void server_user_become_owner(const char *dir)
+{
+	const struct err err = { 0 };
+	struct stat st;
+
+	if (geteuid() == 0 && dir && stat(dir, &st) == 0 && st.st_uid != 0)
+		report(become(st.st_uid, st.st_gid), &err);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The user as whom `cameo up` runs its server. The agent needs root; a server that is root's could
- * write all files of root even without capabilities.
+ * The user as whom root's `cameo up` and `cameo server` run. The agent needs root; a server that is
+ * root's could write all files of root even without capabilities.
  */
 
 /*
@@ -14,3 +14,10 @@
  * that privileges_drop() can keep some. Call it before threads are started.
  */
 void server_user_leave_root(const char *dir);
+
+/*
+ * If this process is root's and @dir (or NULL) belongs to another user, becomes that user: a store
+ * that has files of root among its owner's could not be written by its owner's server later. Keeps
+ * and reports as server_user_leave_root() does.
+ */
+void server_user_become_owner(const char *dir);

@@ -325,6 +325,13 @@ static int reserve(struct sqlite3 *db, struct err *err)
 	return rc == SQLITE_OK ? r : db_error(db, rc, err);
 }
 
+static int own(const char *path, struct err *err)
+{
+	int r = durable_own(path);
+
+	return r < 0 ? err_set(err, r, "cannot change its owner: %s", strerror(-r)) : 0;
+}
+
 /*
  * Opens the file with one of the file systems. A reader never moves the log into the file,
  * neither when it opens nor when it closes it.
@@ -343,9 +350,12 @@ static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, 
 		return db_error(db, rc, err);
 	sqlite3_extended_result_codes(db, 1);
 	sqlite3_busy_timeout(db, 5000);
-	r = db_exec(db,
-		    "PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON",
-		    err);
+	r = mode == DB_WRITE ? own(path, err) : 0; /* before it has a log, which gets its owner */
+	if (r == 0)
+		r = db_exec(db,
+			    "PRAGMA cache_size=-4096; PRAGMA trusted_schema=OFF; "
+			    "PRAGMA cell_size_check=ON",
+			    err);
 	if (r == 0 && mode == DB_WRITE)
 		r = reserve(db, err);
 	if (r == 0 && mode == DB_WRITE)
@@ -419,12 +429,14 @@ int db_open_copy(struct sqlite3 **out, const char *path, struct sqlite3 *of, str
 					       SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE,
 				       vfs)
 		     : SQLITE_NOMEM;
-	int r = 0;
+	int r;
 
 	if (rc != SQLITE_OK)
 		return db_error(db, rc, err);
 	sqlite3_extended_result_codes(db, 1);
-	r = db_exec(db, "PRAGMA page_size=8192", err);
+	r = own(path, err);
+	if (r == 0)
+		r = db_exec(db, "PRAGMA page_size=8192", err);
 	if (r == 0)
 		*out = steal_ptr(&db);
 	return r;

@@ -29,12 +29,49 @@ int durable_sync_parent(const char *path)
 	return durable_sync(dirname(copy));
 }
 
-int durable_mkdir(const char *path, struct err *err)
+int durable_give_fd(int fd, uid_t uid, gid_t gid)
 {
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_uid != 0 || (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && st.st_nlink == 1)))
+		return 0;
+	return fchown(fd, uid, gid) < 0 ? -errno : 0;
+}
+
+int durable_own(const char *path)
+{
+	char copy[DAY_FILES_PATH_LEN];
+	_cleanup_(closep) int fd = -1;
+	struct stat dir;
 	int r;
 
-	if (mkdir(path, 0750) < 0 && errno != EEXIST)
-		return err_set(err, -errno, "cannot create \"%.150s\": %s", path, strerror(errno));
+	snprintf(copy, sizeof(copy), "%s", path);
+	if (geteuid() != 0)
+		return 0;
+	if (stat(dirname(copy), &dir) < 0)
+		return -errno;
+	if (dir.st_uid == 0)
+		return 0;
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	r = fd < 0 ? -errno : durable_give_fd(fd, dir.st_uid, dir.st_gid);
+	return r == -EPERM ? 0 : r;
+}
+
+static int make_dir(const char *path)
+{
+	if (mkdir(path, 0750) == 0)
+		return durable_own(path);
+	return errno == EEXIST ? 0 : -errno;
+}
+
+int durable_mkdir(const char *path, struct err *err)
+{
+	int r = make_dir(path);
+
+	if (r < 0)
+		return err_set(err, r, "cannot create \"%.150s\": %s", path, strerror(-r));
 	r = durable_sync_parent(path);
 	/* A directory in which this user may not list names has not been created by this program.
 	 */

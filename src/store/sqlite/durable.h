@@ -6,6 +6,7 @@
  * stored in its directory, which must be flushed too. Any thread.
  */
 #include <stdbool.h>
+#include <sys/types.h>
 
 struct err;
 
@@ -14,6 +15,19 @@ int durable_sync(const char *dir);
 
 /* Flushes the names in the directory that contains @path. Returns 0 or -errno. */
 int durable_sync_parent(const char *path);
+
+/*
+ * Gives files that root created in the directory of another user to that user, as SQLite does with
+ * its logs: a store must stay writable for its server if root's `cameo store` or `cameo server` has
+ * created a file in it. Changes nothing else: no file of another user or with a second name, and
+ * nothing behind a symbolic link; nothing at all if root may not change owners, as in some
+ * containers. Returns 0 or -errno.
+ */
+int durable_own(const char *path);
+
+/* Gives an open directory or regular file of root, one without other names, to a user. 0 or -errno.
+ */
+int durable_give_fd(int fd, uid_t uid, gid_t gid);
 
 /*
  * Creates a directory unless it exists, and flushes its name in either case: the process that

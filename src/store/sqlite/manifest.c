@@ -128,6 +128,8 @@ int manifest_save(struct manifest *m, const char *dir, struct err *err)
 	path_of(dir, m->tenant, "manifest.new", new_path);
 	r = write_file(new_path, &text);
 	if (r == 0)
+		r = durable_own(new_path);
+	if (r == 0)
 		r = durable_rename(new_path, path, NULL);
 	if (r < 0) {
 		unlink(new_path);

@@ -123,7 +123,7 @@ static int log_deletion(const struct change *c, uint64_t n_windows, struct err *
 		return -ENOMEM;
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
 	if (fd < 0 || write(fd, line.data, line.len) != (ssize_t)line.len || fsync(fd) < 0 ||
-	    durable_sync_parent(path) < 0)
+	    durable_own(path) < 0 || durable_sync_parent(path) < 0)
 		return err_set(err, errno ? -errno : -ENOSPC, "cannot write \"%.150s\": %s", path,
 			       strerror(errno ? errno : ENOSPC));
 	return 0;

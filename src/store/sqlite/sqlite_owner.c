@@ -24,41 +24,30 @@ struct owner {
 	gid_t gid;
 };
 
-static int give_fd(int fd, const struct owner *o)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (st.st_uid != 0 || (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && st.st_nlink == 1)))
-		return 0;
-	return fchown(fd, o->uid, o->gid) < 0 ? -errno : 0;
-}
-
 static int give_file(int dir, const char *name, const struct owner *o)
 {
 	_cleanup_(closep) int fd =
 		openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-	return fd < 0 ? -errno : give_fd(fd, o);
+	return fd < 0 ? -errno : durable_give_fd(fd, o->uid, o->gid);
 }
 
-static int give_tenant(const char *dir, const char *tenant, const struct owner *o)
+static int give_tenant(int dir, const char *tenant, const struct owner *o)
 {
-	_cleanup_(closedirp) DIR *d = NULL;
-	char path[DAY_FILES_PATH_LEN];
+	_cleanup_(closep) int fd =
+		openat(dir, tenant, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	_cleanup_(closedirp) DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 	int r = 0;
 
-	snprintf(path, sizeof(path), "%s/%s", dir, tenant);
-	d = opendir(path);
 	if (!d)
 		return -errno;
+	fd = -1; /* closed with d */
 	while (r == 0 && (e = readdir(d)))
 		if (!day_files_is_no_entry(e->d_name) &&
 		    (e->d_type == DT_REG || e->d_type == DT_UNKNOWN))
 			r = give_file(dirfd(d), e->d_name, o);
-	return r < 0 ? r : give_fd(dirfd(d), o);
+	return r < 0 ? r : durable_give_fd(dirfd(d), o->uid, o->gid);
 }
 
 static bool has_tenant(const struct day_files *tenants, const char *name)
@@ -102,10 +91,10 @@ int sqlite_owner_give(const char *dir, uid_t uid, gid_t gid, struct err *err)
 		return r;
 	for (size_t i = 0; r == 0 && i < tenants.len; i++) {
 		at = tenants.data[i].tenant;
-		r = give_tenant(dir, at, &o);
+		r = give_tenant(fd, at, &o);
 	}
 	if (r == 0)
-		r = give_fd(fd, &o);
+		r = durable_give_fd(fd, uid, gid);
 	return r < 0 ? err_set(err, r, "cannot change the owner of \"%.100s\": %s", at,
 			       strerror(-r))
 		     : 0;

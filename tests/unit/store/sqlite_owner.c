@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -12,10 +14,13 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "fixture.h"
+#include "store/sqlite/sqlite_files.h"
 #include "store/store.h"
 #include "tests/test.h"
 
 enum { USER = 64123 };
+
+static int n_entries;
 
 static uid_t owner_of(const char *dir, const char *name)
 {
@@ -126,7 +131,56 @@ static void a_new_directory_is_created_for_its_owner(void **state)
 	fixture_remove(dir);
 }
 
+static int check_entry(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	if (st->st_uid != USER)
+		fail_msg("\"%s\" belongs to user %u", path, st->st_uid);
+	n_entries++;
+	return 0;
+}
+
+static int ignore(void *ctx, const struct store_file *file)
+{
+	return 0;
+}
+
+/* The server, which is this user, must be able to write what root's commands left behind. */
+static void what_root_creates_is_the_owners(void **state)
+{
+	const struct store_deletion del = { .tenant = "anonymous",
+					    .selector = "{}",
+					    .end_ns = INT64_MAX };
+	char *dir = dir_of_root();
+
+	assert_int_equal(chown(dir, USER, USER), 0);
+	make_store(dir);
+	assert_int_equal(nftw(dir, check_entry, 8, FTW_PHYS), 0);
+	assert_int_equal(sqlite_files_compact(dir, ignore, NULL, NULL), 0);
+	assert_int_equal(nftw(dir, check_entry, 8, FTW_PHYS), 0);
+	assert_int_equal(sqlite_files_delete(dir, &del, ignore, NULL, NULL), 0);
+	assert_int_equal(owner_of(dir, "/anonymous/deletions"), USER);
+	assert_int_equal(nftw(dir, check_entry, 8, FTW_PHYS), 0);
+	assert_true(n_entries >= 3 * 4);
+	fixture_remove(dir);
+}
+
+static void a_tenant_that_is_a_symbolic_link_is_unchanged(void **state)
+{
+	char *dir = dir_of_root(), *other = dir_of_root(), tenant[300];
+
+	make_store(other);
+	snprintf(tenant, sizeof(tenant), "%s/anonymous", other);
+	assert_int_equal(chown(dir, USER, USER), 0);
+	assert_int_equal(symlink(tenant, in(dir, "/team")), 0);
+	assert_true(sqlite_owner_give(dir, USER, USER, NULL) < 0);
+	assert_int_equal(owner_of(other, "/anonymous"), 0);
+	assert_int_equal(owner_of(other, "/anonymous/manifest"), 0);
+	fixture_remove(dir);
+	fixture_remove(other);
+}
+
 TEST_GROUP(test_sqlite_owner, TEST(a_store_and_its_files_change_their_owner),
 	   TEST(a_directory_with_other_files_is_unchanged),
 	   TEST(a_new_file_system_is_an_empty_store), TEST(a_store_in_use_is_unchanged),
-	   TEST(a_new_directory_is_created_for_its_owner))
+	   TEST(a_new_directory_is_created_for_its_owner), TEST(what_root_creates_is_the_owners),
+	   TEST(a_tenant_that_is_a_symbolic_link_is_unchanged))
