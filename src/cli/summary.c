@@ -190,7 +190,7 @@ static void print_samples(const struct summary *s)
 		"cameo: %llu samples in %.1f s, %llu process%s, %llu stacks, %.1f %% complete, "
 		"%llu lost, %.1f %% of frames without a symbol\n",
 		(unsigned long long)st->records.n_samples, (double)s->duration_ns / 1e9,
-		(unsigned long long)st->procs.n_seen, st->procs.n_seen == 1 ? "" : "es",
+		(unsigned long long)st->procs.n_recorded, st->procs.n_recorded == 1 ? "" : "es",
 		(unsigned long long)s->n_stacks,
 		percent(st->records.n_complete, st->records.n_samples),
 		(unsigned long long)session_n_lost(st),

@@ -21,7 +21,7 @@ struct process {
 
 struct process_table_stats {
 	uint32_t n_running;
-	uint64_t n_seen;
+	uint64_t n_recorded; /* processes with records; one that calls exec is counted once */
 	uint64_t n_sideband_lost;
 	uint64_t n_corrected;      /* programs whose start or exit was not in the side-band */
 	uint64_t n_mappings_full;  /* attempts to publish mappings without room in the arena */

@@ -267,13 +267,27 @@ const struct process *process_table_find(struct process_table *p, uint32_t pid, 
 	return e ? &e->info : NULL;
 }
 
+static void count_recorded(struct process_table *p, struct program *e)
+{
+	const struct program *old = e->older;
+
+	if (e->has_records)
+		return;
+	e->has_records = true;
+	if (!old || !old->has_records || old->info.id.start_ns != e->info.id.start_ns)
+		p->programs.stats.n_recorded++;
+}
+
 const struct process *process_table_identify(struct process_table *p, uint32_t pid,
 					     uint64_t time_ns, const struct program_id *id,
 					     bool is_sure)
 {
 	struct program *e = programs_identify(&p->programs, pid, time_ns, id, is_sure);
 
-	return e ? &e->info : NULL;
+	if (!e)
+		return NULL;
+	count_recorded(p, e);
+	return &e->info;
 }
 
 int process_table_mappings(struct process_table *p, const struct process *program, uint64_t now_ns,

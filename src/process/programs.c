@@ -160,7 +160,6 @@ struct program *programs_add(struct programs *p, uint32_t pid, uint64_t start_ns
 		return NULL;
 	}
 	p->stats.n_running++;
-	p->stats.n_seen++;
 	return e;
 }
 

@@ -38,6 +38,7 @@ struct program {
 	bool is_stale;          /* /proc must be read before the mappings are right */
 	bool has_unread;        /* a file of the mappings was not read */
 	bool is_unconfirmed;    /* they were just read, and may be of a later program */
+	bool has_records;
 	bool is_named;          /* its name need not be read from /proc */
 	bool is_swept_away;     /* a sweep did not find it, which may have been an error */
 	uint32_t sweep;         /* number of the last sweep that found it */

@@ -46,7 +46,7 @@ static struct summary good(void)
 
 	s.session.records.n_samples = 1000;
 	s.session.records.n_complete = 995;
-	s.session.procs.n_seen = 1;
+	s.session.procs.n_recorded = 1;
 	s.symbols.n_frames = 200;
 	s.symbols.n_unnamed = 1;
 	return s;
@@ -60,7 +60,7 @@ static void a_recording_without_losses_takes_two_lines(void **state)
 			    "cameo: 1000 samples in 2.5 s, 1 process, 40 stacks, 99.5 % complete, "
 			    "0 lost, 0.5 % of frames without a symbol\n"
 			    "cameo: wrote cameo.pb.gz\n");
-	s.session.procs.n_seen = 2;
+	s.session.procs.n_recorded = 2;
 	s.path = "-";
 	assert_non_null(strstr(printed(&s), "2 processes"));
 	assert_null(strstr(printed(&s), "wrote"));

@@ -188,6 +188,30 @@ static void a_process_ends_with_its_last_thread(void **state)
 	machine_fini(&m);
 }
 
+static void only_processes_with_records_are_counted(void **state)
+{
+	const struct sideband_event ev = {
+		.type = SIDEBAND_EXEC, .pid = BASE, .tid = BASE, .time_ns = 10, .name = "sh"
+	};
+	struct process_table_stats st;
+	struct machine m;
+
+	machine_init(&m);
+	happen(&m, ev);
+	process_table_stats(m.processes, &st);
+	assert_int_equal(st.n_recorded, 0);
+	assert_non_null(sample(&m, BASE, 11, 5, 1));
+	assert_non_null(sample(&m, BASE, 12, 5, 1));
+	assert_non_null(sample(&m, BASE, 13, 5, 2)); /* after an exec */
+	process_table_stats(m.processes, &st);
+	assert_int_equal(st.n_recorded, 1);
+	assert_non_null(sample(&m, BASE, 14, 9, 0)); /* the pid was reused */
+	assert_non_null(sample(&m, BASE + 1, 15, 9, 0));
+	process_table_stats(m.processes, &st);
+	assert_int_equal(st.n_recorded, 3);
+	machine_fini(&m);
+}
+
 static int count_map(void *ctx, const struct proc_map *map)
 {
 	uint32_t *n = ctx;
@@ -490,7 +514,7 @@ TEST_GROUP(test_process_table, TEST(a_program_is_published_once_its_identity_is_
 	   TEST(a_program_is_published_with_its_mappings),
 	   TEST(a_fork_shares_its_parents_mappings_until_either_changes),
 	   TEST(samples_find_the_program_that_ran_at_their_time),
-	   TEST(a_process_ends_with_its_last_thread), TEST(after_lost_events_proc_is_read_again),
-	   TEST(an_unknown_process_is_read_from_proc),
+	   TEST(a_process_ends_with_its_last_thread), TEST(only_processes_with_records_are_counted),
+	   TEST(after_lost_events_proc_is_read_again), TEST(an_unknown_process_is_read_from_proc),
 	   TEST(only_followed_processes_and_their_children_are_known),
 	   TEST(unmapped_addresses_are_final_until_mappings_change), TEST(agrees_with_a_model))
