@@ -27,7 +27,7 @@ COMMANDS = ["record", "report", "top", "agent", "server", "up", "diff", "convert
 
 # These take long, change the machine or need what a test machine lacks. Suites and benchmarks are
 # run by hand and by ./test; tests/packaging checks the image and the manifest.
-NOT_RUN = re.compile(r"(\./test|meson|sudo tests/|cd ui|gdb|bpftool|perf record|bench/|podman|sysctl|cat |"
+NOT_RUN = re.compile(r"(\./test|git config|meson|sudo tests/|cd ui|gdb|bpftool|perf record|bench/|podman|sysctl|cat |"
                      r"echo 'kernel|export )")
 RUNS = re.compile(r"(cameo|perf script|echo|openssl)\b")
 # They run until Ctrl-C; so does `cameo` without a command.

@@ -66,10 +66,45 @@ case $found in
 *'the subject has 97 characters, more than 72') ok 'limits the length of a subject' ;;
 *) not_ok 'limits the length of a subject' "$found" ;;
 esac
+found=$(commits 'Draw it again')
+case $found in
+*'does not have the form "area: Do the thing"') ok 'requires the area of a subject' ;;
+*) not_ok 'requires the area of a subject' "$found" ;;
+esac
 found=$(commits 'a: Draw it again')
 if [ -z "$found" ]; then
 	ok 'ignores subjects that are older than the rules'
 else
 	not_ok 'ignores subjects that are older than the rules' "$found"
 fi
+
+# A clone with the hook, as CONTRIBUTING.md describes it.
+mkdir "$work/scripts/hooks"
+cp "$top/scripts/hooks/commit-msg" "$work/scripts/hooks/"
+git -C "$work" config core.hooksPath scripts/hooks
+git -C "$work" config user.name a
+git -C "$work" config user.email a@b
+
+# hook EXPECTED NAME MESSAGE: the hook prints EXPECTED about MESSAGE, and refuses the commit if that is not empty.
+hook()
+{
+	local before found status=0
+
+	before=$(git -C "$work" rev-parse HEAD)
+	found=$(printf '%b\n' "$3" | git -C "$work" commit -q --allow-empty --cleanup=strip -F - 2>&1) || status=1
+	if [ "$found" = "$1" ] && [ $status = "$([ -z "$1" ]; echo $?)" ] &&
+		{ [ -z "$1" ] || [ "$(git -C "$work" rev-parse HEAD)" = "$before" ]; }; then
+		ok "$2"
+	else
+		not_ok "$2" "expected: $1" "$found" "status $status"
+	fi
+}
+
+hook '' 'the hook accepts a message' 'a: Draw it again\n\nIt was `anew`.'
+hook 'commit message: "anew": say "again"' 'the hook refuses a word in the subject' 'a: Draw it anew'
+hook 'commit message: line 3, "wants": say "needs"' 'the hook refuses a word in the body' 'a: Draw\n\nIt wants time.'
+hook '' 'the hook ignores the comments of an editor' 'a: Draw\n\n# anew'
+hook '' 'the hook accepts what Git names itself' 'fixup! Draw it anew'
+hook "commit message: the subject has 73 characters, more than 72" 'the hook refuses a long subject' \
+	"a: $(printf 'A%.0s' {1..70})"
 tap_done
