@@ -4,9 +4,11 @@
 
 The programs in clients/ use OpenTelemetry's exporters of the collector (OTLP over HTTP and gRPC), and
 the senders of its exporters for Java, which repeat what fails, and pyroscope-go's, which does not:
-what that one reports as delivered must be stored, and nothing twice.
+what that one reports as delivered must be stored, and nothing twice. The cases mostly wait before they
+repeat something, so several run at once, each with a server of its own.
 """
 import base64
+import concurrent.futures
 import http.server
 import os
 import random
@@ -27,10 +29,15 @@ from serving import Server, check, finish, message, skip, varint
 N = 30
 GO_KINDS = ("otlp-http", "otlp-grpc")
 JAVA_KINDS = ("java-http", "java-grpc")
+AT_ONCE = 8
+# The servers are started again on their ports, so these are not ports that the kernel gives to connections.
+PORTS = iter(random.sample(range(15000, 30000), 1000))
 
 
 def build(tmp):
     """The program, or why it cannot be built."""
+    if "CAMEO_TEST_CLIENTS" in os.environ:
+        return os.environ["CAMEO_TEST_CLIENTS"], None
     if not shutil.which("go"):
         return None, "there is no go"
     # a copy, because the checksums of modules are written next to the source
@@ -80,13 +87,13 @@ def otlp(n):
 
 
 def free_port():
-    """Not one of those that the kernel gives to connections, because the server is started on it again."""
-    while True:
+    for port in PORTS:
         try:
-            with socket.create_server(("127.0.0.1", random.randrange(15000, 30000))) as s:
-                return s.getsockname()[1]
+            with socket.create_server(("127.0.0.1", port)):
+                return port
         except OSError:
             pass
+    raise OSError("no port is free")
 
 
 class Failing:
@@ -224,67 +231,62 @@ def expect_all(what, kind, failing, process):
     check("%s, %s: all %d profiles are stored once" % (kind, what, N), delivered == stored == N, (delivered, stored, err[-600:]))
 
 
-def statuses(program, kinds, cameo, tmp):
-    for status, headers in ((503, {"Retry-After": "1"}), (429, {"Retry-After": "1"}), (503, {}), (504, {})):
-        failing = Failing(cameo, os.path.join(tmp, "s%d%d%s" % (status, len(headers), kinds[0])))
-        front = Statuses(failing.address, [status], headers)
-        process = send(program, kinds[0], front.address, N // 5)
-        delivered, err = result(process)
-        check("%s, status %d%s: nothing is lost" % (kinds[0], status, " with Retry-After" if headers else ""),
-              delivered == failing.stored() == N // 5 and front.refused > 0, (delivered, failing.stored(), err[-600:]))
-        failing.server.stop()
+def statuses(program, kind, cameo, tmp, status, headers):
+    failing = Failing(cameo, os.path.join(tmp, "s%d%d%s" % (status, len(headers), kind)))
+    front = Statuses(failing.address, [status], headers)
+    process = send(program, kind, front.address, N // 5)
+    delivered, err = result(process)
+    check("%s, status %d%s: nothing is lost" % (kind, status, " with Retry-After" if headers else ""),
+          delivered == failing.stored() == N // 5 and front.refused > 0, (delivered, failing.stored(), err[-600:]))
+    failing.server.stop()
 
 
-def restarts(program, kinds, cameo, tmp):
-    for kind in kinds:
-        failing = Failing(cameo, os.path.join(tmp, "restart-" + kind))
-        process = send(program, kind, failing.address)
-        for i in range(3):
-            while process.poll() is None and failing.stored() < (i + 1) * N // 5:
-                time.sleep(0.01)
-            failing.restart()
-        expect_all("the server is killed and started again", kind, failing, process)
-        failing.server.stop()
+def restarts(program, kind, cameo, tmp):
+    failing = Failing(cameo, os.path.join(tmp, "restart-" + kind))
+    process = send(program, kind, failing.address)
+    for i in range(3):
+        while process.poll() is None and failing.stored() < (i + 1) * N // 5:
+            time.sleep(0.01)
+        failing.restart()
+    expect_all("the server is killed and started again", kind, failing, process)
+    failing.server.stop()
 
 
-def resets(program, kinds, cameo, tmp):
-    for kind in kinds:
-        failing = Failing(cameo, os.path.join(tmp, "resets-" + kind))
-        front = Resets(failing.address)
-        expect_all("connections are reset", kind, failing, send(program, kind, front.address))
-        check("%s: connections were reset" % kind, front.n > 3, front.n)
-        failing.server.stop()
+def resets(program, kind, cameo, tmp):
+    failing = Failing(cameo, os.path.join(tmp, "resets-" + kind))
+    front = Resets(failing.address)
+    expect_all("connections are reset", kind, failing, send(program, kind, front.address))
+    check("%s: connections were reset" % kind, front.n > 3, front.n)
+    failing.server.stop()
 
 
-def limited(program, kinds, cameo, tmp):
+def limited(program, kind, cameo, tmp):
     """The limits of a tenant: first 429 by the handler, then by the headers."""
-    for kind in kinds:
-        failing = Failing(cameo, os.path.join(tmp, "limited-" + kind), "--profile-rate", "1", "--shared-profile-rate", "0")
-        expect_all("the tenant's rate is exceeded", kind, failing, send(program, kind, failing.address))
-        metrics = failing.server.ask("/metrics")[2].decode()
-        check("%s: pushes were refused meanwhile" % kind, 'cameo_limited_requests_total{limit="rate"} 0\n' not in metrics)
-        failing.server.stop()
+    failing = Failing(cameo, os.path.join(tmp, "limited-" + kind), "--profile-rate", "1", "--shared-profile-rate", "0")
+    expect_all("the tenant's rate is exceeded", kind, failing, send(program, kind, failing.address))
+    metrics = failing.server.ask("/metrics")[2].decode()
+    check("%s: pushes were refused meanwhile" % kind, 'cameo_limited_requests_total{limit="rate"} 0\n' not in metrics)
+    failing.server.stop()
 
 
-def away(program, kinds, cameo, tmp):
+def away(program, kind, cameo, tmp):
     """A store that fails with every push, and later does not."""
-    for kind in kinds:
-        failing = Failing(cameo, os.path.join(tmp, "away-" + kind))
-        directory = os.path.join(tmp, "away-" + kind)
-        moved = directory + ".moved"
-        process = send(program, kind, failing.address)
-        while process.poll() is None and failing.stored() < 3:
-            time.sleep(0.01)
-        os.rename(directory, moved)
-        refused = 0
-        while process.poll() is None and not refused:
-            text = failing.server.ask("/metrics")[2].decode()
-            refused = int(next(x for x in text.split("\n") if x.startswith("cameo_refused_requests_total ")).split()[1])
-            time.sleep(0.01)
-        os.rename(moved, directory)
-        check("%s: pushes fail while the directory is away" % kind, refused > 0)
-        expect_all("the store's directory is away for a while", kind, failing, process)
-        failing.server.stop()
+    failing = Failing(cameo, os.path.join(tmp, "away-" + kind))
+    directory = os.path.join(tmp, "away-" + kind)
+    moved = directory + ".moved"
+    process = send(program, kind, failing.address)
+    while process.poll() is None and failing.stored() < 3:
+        time.sleep(0.01)
+    os.rename(directory, moved)
+    refused = 0
+    while process.poll() is None and not refused:
+        text = failing.server.ask("/metrics")[2].decode()
+        refused = int(next(x for x in text.split("\n") if x.startswith("cameo_refused_requests_total ")).split()[1])
+        time.sleep(0.01)
+    os.rename(moved, directory)
+    check("%s: pushes fail while the directory is away" % kind, refused > 0)
+    expect_all("the store's directory is away for a while", kind, failing, process)
+    failing.server.stop()
 
 
 def pyroscope(program, cameo, tmp):
@@ -301,26 +303,36 @@ def pyroscope(program, cameo, tmp):
     failing.server.stop()
 
 
+def cases(program, kinds):
+    """Yields each case, the longest first: its function and the arguments before and after the common ones."""
+    for part in (limited, restarts, resets, away):
+        for kind in kinds:
+            yield part, (program, kind), ()
+    for status, headers in ((503, {"Retry-After": "1"}), (429, {"Retry-After": "1"}), (503, {}), (504, {})):
+        yield statuses, (program, kinds[0]), (status, headers)
+    if kinds is GO_KINDS:
+        yield pyroscope, (program,), ()
+
+
+def run(what, builder, kinds, cameo, tmp, pool):
+    """Builds the program of one language, and returns the cases that then run in the pool."""
+    program, why = builder(tmp)
+    if not program and not why.startswith("error"):
+        skip(what, why)
+        return []
+    check("%s: they are built" % what, program, why)
+    return [pool.submit(case, *before, cameo, tmp, *after) for case, before, after in cases(program, kinds)] if program else []
+
+
 def main():
     cameo = os.path.realpath(sys.argv[1])
-    with tempfile.TemporaryDirectory() as tmp:
-        program, why = (os.environ["CAMEO_TEST_CLIENTS"], None) if "CAMEO_TEST_CLIENTS" in os.environ else build(tmp)
-        if not program and not why.startswith("error"):
-            skip("exporters of other projects", why)
-            return finish()
-        check("the exporters are built", program, why)
-        parts = (statuses, restarts, resets, limited, away)
-        for part in parts if program else ():
-            part(program, GO_KINDS, cameo, tmp)
-        if program:
-            pyroscope(program, cameo, tmp)
-        java, why = build_java(tmp)
-        if not java and not why.startswith("error"):
-            skip("OpenTelemetry's exporters for Java", why)
-            return finish()
-        check("the exporter for Java is built", java, why)
-        for part in parts if java else ():
-            part(java, JAVA_KINDS, cameo, tmp)
+    languages = (("exporters of other projects", build, GO_KINDS),
+                 ("OpenTelemetry's exporters for Java", build_java, JAVA_KINDS))
+    with tempfile.TemporaryDirectory() as tmp, concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool, \
+            concurrent.futures.ThreadPoolExecutor() as builders:
+        for started in [builders.submit(run, *language, cameo, tmp, pool) for language in languages]:
+            for case in started.result():
+                case.result()
     return finish()
 
 

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 
@@ -18,21 +19,24 @@ RANGE = {"start": (BASE_S - 15) * 1000, "end": (BASE_S + 30) * 1000}
 
 number = 0
 failures = 0
+reporting = threading.Lock()  # checks may run in several threads
 
 
 def check(name, ok, why=""):
     global number, failures
-    number += 1
-    failures += not ok
-    print("%sok %d - %s" % ("" if ok else "not ", number, name))
-    if not ok and why:
-        print("# " + str(why)[:1500].replace("\n", "\n# "))
+    with reporting:
+        number += 1
+        failures += not ok
+        print("%sok %d - %s" % ("" if ok else "not ", number, name))
+        if not ok and why:
+            print("# " + str(why)[:1500].replace("\n", "\n# "))
 
 
 def skip(name, why):
     global number
-    number += 1
-    print("ok %d - %s # SKIP %s" % (number, name, why))
+    with reporting:
+        number += 1
+        print("ok %d - %s # SKIP %s" % (number, name, why))
 
 
 def leave_out(name, why):
