@@ -37,8 +37,9 @@ FIXED = re.compile(r"cameo: wrote|cameo: \d+ samples in|cameo: [\d.]+ s off-CPU|
                    r"cameo: folded|cameo server: |(?:cpu|off_cpu|cpu-clock|page-faults): |\s+self +self%|self before|"
                    r"The walk reached|walk\.core: |level=info|data/|day  |all  |\d+ days?,|\d+ profiles |ann:|"
                    r"ok +(?:kernel|BTF|capabilities|self-test)|symbolizer: ")
+# It mostly waits, as a shop does, because it runs for as long as the test.
 SHOP = """
-import json, os, zlib
+import json, os, time, zlib
 def parse(text):
     return json.loads(text)
 def archive(rows, out):
@@ -52,6 +53,7 @@ def main():
     text = json.dumps([{"id": i, "name": str(i)} for i in range(500)])
     while True:
         serve(text, out)
+        time.sleep(0.1)
 main()
 """
 
