@@ -282,7 +282,10 @@ static int step_and_note(struct unwind_walker *w)
 	return r;
 }
 
-/* Appends the lists that the input has. Returns false if they are not of the process's runtimes. */
+/*
+ * Appends the lists that the input has. Returns false if they are not of the process's runtimes, or
+ * if the walk found that they may belong to another stack, after which the process has none.
+ */
 static bool push_given(struct unwind_walker *w)
 {
 	const struct unwind_walk_input *in = w->in;
@@ -292,7 +295,7 @@ static bool push_given(struct unwind_walker *w)
 		uint32_t slot = VM_FRAME_SLOT(in->lists[i]);
 
 		if (slot >= VM_SLOTS_MAX ||
-		    in->process.vms[slot].vm != VM_FRAME_INDEX(in->lists[i]))
+		    w->state.process.vms[slot].vm != VM_FRAME_INDEX(in->lists[i]))
 			return false;
 	}
 	if (in->n_lists)

@@ -5,6 +5,9 @@
 #include <string.h>
 
 #include "tests/test.h"
+#include "unwind/flat_table.h"
+#include "unwind/pages.h"
+#include "unwind/rows.h"
 #include "unwind/tables.h"
 
 /* A copy ends at the end of a page, as copies made in the kernel do. */
@@ -403,6 +406,50 @@ static void a_list_that_was_read_with_the_copy_is_used(void **state)
 	end(&s);
 }
 
+/* Gives the file of all code a table with one rule. */
+static void put_rule(struct scene *s, const struct unwind_rule *rule)
+{
+	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
+	struct unwind_rows rows = { 0 };
+	struct unwind_pages pages = { 0 };
+	struct flat_table table;
+	uint8_t *bytes;
+	size_t len;
+
+	assert_int_equal(unwind_rows_put(&rows, 0, 0, rule), 0);
+	assert_int_equal(unwind_rows_put(&rows, 0, CODE_LEN, &none), 0);
+	assert_int_equal(unwind_pages_build(&pages, &rows, NULL), 0);
+	len = flat_table_len(&pages, rows.rules);
+	bytes = malloc(len);
+	assert_non_null(bytes);
+	flat_table_write(bytes, &pages, rows.rules, false);
+	assert_int_equal(flat_table_check(&table, bytes, len), 0);
+	assert_true(unwind_tables_put(s->tables, 1, &table, 1, NULL) >= 0);
+	unwind_pages_fini(&pages);
+	unwind_rows_fini(&rows);
+	free(bytes);
+}
+
+static void a_list_is_omitted_while_a_stack_is_being_switched(void **state)
+{
+	static const struct unwind_rule switched = { .cfa = UNWIND_CFA_SWITCHED };
+	static struct vm_code codes[VM_TABLE_MAX];
+	const uint64_t lists[2] = { VM_FRAME_WORD(0, 1, 0x5000) | VM_FRAME_LAST, 77 };
+	const uint64_t *words;
+	bool complete;
+	struct scene s;
+	size_t n;
+
+	begin_with_loops(&s, codes);
+	put_rule(&s, &switched);
+	s.in.lists = lists;
+	s.in.n_lists = 2;
+	n = unwind_walk(s.walker, &s.in, &words, &complete);
+	assert_int_equal(words[n - 1], FRAME_WORD(FRAME_ERROR, WALK_ERR_STACK_SWITCHED));
+	assert_int_equal(unwind_walk_vm_words(s.walker, &words, &complete), 0);
+	end(&s);
+}
+
 static void class_data_is_cached_for_one_walk_only(void **state)
 {
 	const struct unwind_mapping map = {
@@ -454,4 +501,5 @@ TEST_GROUP(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
 	   TEST(a_cleared_frame_pointer_is_no_root_below_a_return_address),
 	   TEST(a_list_that_was_not_read_with_the_copy_is_not_read_later),
 	   TEST(a_list_that_was_read_with_the_copy_is_used),
+	   TEST(a_list_is_omitted_while_a_stack_is_being_switched),
 	   TEST(class_data_is_cached_for_one_walk_only))
