@@ -63,8 +63,8 @@ struct loop_caller {
 /* Registers of the current frame that are known besides rbx, rbp, rsp and rip. */
 enum walk_regs {
 	WALK_REGS_LOST,
-	WALK_REGS_ALL,  /* all: the leaf, or a frame that a signal interrupted */
-	WALK_REGS_KEPT, /* the leaf's, if it left them alone: its caller */
+	WALK_REGS_ALL,  /* all of them: in the leaf, or in a frame that a signal interrupted */
+	WALK_REGS_KEPT, /* those of the leaf, in its caller, if the leaf has not changed them */
 };
 
 /* The words of a frame whose function is new to this CPU. */
@@ -86,7 +86,7 @@ struct walk {
 	__u8 complete;
 	__u8 by_frame_pointer; /* the frame was reached by a frame pointer: its rbp is what its
 				  callee saved */
-	__u8 absent_is_final;  /* what cannot be read does not exist: set in the agent */
+	__u8 absent_is_final;  /* unreadable memory does not exist: set in the agent */
 	__u8 at_root; /* a return address or a frame pointer of zero was read: see walk_root() */
 	__u32 need_file;
 
@@ -236,7 +236,7 @@ static __always_inline int vm_note(struct walk *w, __u64 head, __u32 cookie)
 	if (w->vm_seen[seen] == hash)
 		return 0;
 	w->vm_is_new = 1;
-	/* what does not fit into vm_new is copied when it is met again */
+	/* a function without room in vm_new is copied when a later sample meets it */
 	w->vm_seen[seen] = w->n_vm_new < VM_NEW_MAX ? hash : 0;
 	return 1;
 }

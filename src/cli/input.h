@@ -14,9 +14,9 @@ struct err;
 struct format;
 
 struct input_options {
-	const struct format *from; /* of all files; NULL: detected for each */
+	const struct format *from; /* format of all files; NULL: detected for each */
 	bool hide_idle;            /* excludes idle waits, and reports on standard error how many */
-	const char *label;         /* that the samples of a server should have; NULL: none */
+	const char *label;         /* label to request from a server; NULL: none */
 };
 
 /*

@@ -68,7 +68,7 @@ struct recording {
 	int64_t start_wall_ns;
 	uint64_t next_progress_ns;
 	bool ended;
-	int signal;    /* that ended the recording; 0: none */
+	int signal;    /* the signal that ended the recording; 0: none */
 	bool progress; /* show the progress line */
 };
 

@@ -37,7 +37,7 @@ struct top_source {
 	struct session *session; /* NULL: profiles are those of a server */
 	struct frame_symbols *frame_symbols;
 	char url[URL_CAP];
-	const char *label; /* that samples of a server should have; NULL: none */
+	const char *label; /* label to request from a server; NULL: none */
 	uint64_t start_ns; /* of the current interval, CLOCK_MONOTONIC */
 };
 

@@ -42,7 +42,7 @@ struct function_extents {
 	} functions; /* of .eh_frame, sorted; empty with a search table */
 	struct {
 		VEC(struct gap);
-	} gaps; /* those that were divided */
+	} gaps; /* gaps between functions that were divided already */
 	struct {
 		VEC(uint32_t);
 	} starts; /* relative to the gap's */

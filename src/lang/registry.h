@@ -74,7 +74,7 @@ struct langs {
 	struct {
 		VEC(struct lang_question);
 	} calls_needed;
-	uint64_t unread_word; /* what langs_expand() returned last for a frame without expansion */
+	uint64_t unread_word; /* result of langs_expand() for a frame without an expansion */
 };
 
 /* Answers questions about a process by the registry's source. Returns how many. */

@@ -22,7 +22,7 @@ enum {
 struct lang_runtime {
 	char name[24];    /* "Python" */
 	char version[24]; /* "3.14"; "" if it is unknown */
-	char text[64];    /* what problem points to, unless that is static text */
+	char text[64];    /* storage for problem, unless that is static text */
 	/* Why its functions cannot be read; NULL: it is supported. Valid as long as this struct. */
 	_Atomic(const char *) problem;
 	const char *effect; /* the consequence for stacks. Static text. */

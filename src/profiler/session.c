@@ -392,8 +392,8 @@ void session_stop_idle_readers(struct session *s)
 }
 
 /*
- * Has files opened again that could not be read, because an opener hung or was killed: soon, and
- * after twice as long each time while there are some.
+ * Requests again the files that could not be read because an opener hung or was killed. The
+ * interval between two attempts is doubled as long as such files remain.
  */
 static void retry_unread_files(struct session *s)
 {

@@ -14,8 +14,8 @@
 #include "sampler/sampler.h"
 
 enum {
-	CAPTURE_NS = 150000000,    /* shortest interval between captures, */
-	CAPTURE_THREAD_NS = 50000, /* and its extension for each known thread */
+	CAPTURE_NS = 150000000,    /* the shortest interval between two captures */
+	CAPTURE_THREAD_NS = 50000, /* is extended by this for each known thread */
 };
 
 static void on_asleep(void *ctx, const void *record, size_t len)

@@ -22,7 +22,7 @@ struct builder {
 		VEC(uint64_t);
 	} windows; /* by typed group */
 	uint32_t sender, type;
-	int64_t *sum; /* where values are added; NULL for nowhere */
+	int64_t *sum; /* the array to which values are added; NULL: they are not */
 	struct err *err;
 };
 

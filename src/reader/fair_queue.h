@@ -32,7 +32,7 @@ struct fair_queue {
 	} waiting; /* oldest first */
 	struct {
 		VEC(struct fair_owner);
-	} owners; /* those with requests, or for whom time was spent lately */
+	} owners; /* owners with requests, or with a spent_ns that is not 0 */
 	uint64_t halved_ns;
 };
 

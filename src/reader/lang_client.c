@@ -15,10 +15,10 @@
 
 enum {
 	READERS_HUNG_MAX = 8, /* beyond, readers that hang in the kernel are not replaced */
-	TRIES = 3,            /* of a file whose reader was killed */
+	TRIES = 3,            /* how often a file is read if its readers are killed */
 	IDLE_S = 30,
-	LOSS_SHARE = 20,    /* as divisor: time that may be lost to unknown processes, */
-	LOSS_MAX_MS = 1000, /* up to this at once */
+	LOSS_SHARE = 20,    /* unknown processes may cost this fraction (1/N) of the time */
+	LOSS_MAX_MS = 1000, /* and at most this much at once */
 	/* answers that begin before LONG_STREAM_MAX is reached, and the last one */
 	STREAM_MAX = LANG_STREAM_MAX + LANG_LINES_MAX + 4 * LANG_TEXT_MAX,
 };
@@ -44,8 +44,8 @@ struct lang_client {
 	struct role_pool *pool;
 	struct lang_memories memories;
 	uint64_t used_ns;    /* when the reader worked last */
-	uint64_t lost_ns;    /* that readers of unknown processes took and did not answer, */
-	uint64_t lost_at_ns; /* at that time; LOSS_SHARE of what passes is paid back */
+	uint64_t lost_ns;    /* time without an answer that unknown processes have cost */
+	uint64_t lost_at_ns; /* when that was; since then, lost_ns falls by LOSS_SHARE of time */
 	struct request request;
 	struct buf stream; /* of answers */
 };

@@ -21,7 +21,7 @@ struct role_launcher;
 /* Starts the launcher of @role, which is borrowed. Returns 0 or -errno. */
 int role_launcher_new(struct role_launcher **out, const struct role *role, size_t memory_bytes,
 		      struct err *err);
-/* Ends it and its copies. NULL is fine. */
+/* Ends the launcher and all processes that it has started. @l may be NULL. */
 void role_launcher_free(struct role_launcher *l);
 
 DEFINE_FREEP(struct role_launcher, role_launcher_free)

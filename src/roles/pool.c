@@ -115,7 +115,7 @@ static void remove_child(struct role_pool *p, struct role_exchange *x)
 	p->children.data[i] = p->children.data[--p->children.len];
 	if (!x->has_started)
 		back_off(p, now_ns);
-	/* which ends one that was started by a launcher */
+	/* a child of a launcher exits when its socket is closed */
 	close(x->sock);
 	if (p->opts.launcher)
 		role_registry_remove(x->pid);

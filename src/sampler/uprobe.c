@@ -29,8 +29,8 @@ enum { SYMBOLS = ELF_SYMTAB | ELF_DYNSYM };
 
 /* A probe specification, split into its parts. */
 struct probe_spec {
-	char file[PATH_MAX]; /* as given by the user */
-	char path[PATH_MAX]; /* where it was found */
+	char file[PATH_MAX]; /* the name that the user entered */
+	char path[PATH_MAX]; /* the path at which the file was found */
 	const char *symbol;  /* with +OFFSET */
 	char name[PATH_MAX]; /* without +OFFSET */
 	uint64_t offset;

@@ -28,7 +28,7 @@ enum {
 	MAX_VALUE = 2048,
 	MAX_PROFILES = 10000,
 	MAX_NAMES = 16 << 20,
-	DOWNLOADS_MS = 2000, /* that a request waits for symbols, with all of its profiles */
+	DOWNLOADS_MS = 2000, /* the longest wait of a request for symbols of all its profiles */
 };
 
 void ingest_init(struct ingest *in, int64_t max_age_ns)

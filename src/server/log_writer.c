@@ -24,8 +24,8 @@
 enum {
 	WRITE_LEN = 4096,
 	POLL_MS = 100,
-	FOLLOW_MS = 1000, /* between looks for a rotation */
-	LAST_MS = 2000,   /* that closing waits for a reader */
+	FOLLOW_MS = 1000, /* interval of checks whether the file was rotated */
+	LAST_MS = 2000,   /* longest wait for a reader when the log is closed */
 };
 
 struct log_writer {

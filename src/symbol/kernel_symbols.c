@@ -25,7 +25,7 @@ struct kernel_symbols {
 	const _Atomic uint32_t *n_changes;
 	struct kallsyms *table; /* NULL: the kernel hides its symbols */
 	bool is_loaded;
-	uint64_t modules; /* as of the last reading, as is changes */
+	uint64_t modules; /* modules and changes are those of the last reading */
 	uint32_t changes;
 	uint64_t next_check_ns;
 };
@@ -112,7 +112,7 @@ static bool update(struct kernel_symbols *k, uint64_t now_ns)
 	modules = k->source.modules(k->source.ctx);
 	if (k->is_loaded && modules == k->modules && changes == k->changes)
 		return false;
-	/* what changes while the table is read is found by the next comparison */
+	/* the next comparison notices changes that happen while the table is read */
 	k->modules = modules;
 	k->changes = changes;
 	load(k, now_ns);

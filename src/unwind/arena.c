@@ -29,8 +29,8 @@ struct retired {
 
 struct unwind_arena {
 	uint32_t *chunks[ARENA_CHUNKS_MAX];  /* NULL: not added, or returned */
-	uint64_t empty_ns[ARENA_CHUNKS_MAX]; /* since when nothing is in it; 0: something is */
-	uint32_t n_chunks, max_chunks;       /* that exist; may exist */
+	uint64_t empty_ns[ARENA_CHUNKS_MAX]; /* time since which the chunk is empty; 0: it is not */
+	uint32_t n_chunks, max_chunks;       /* existing chunks; their limit */
 	unwind_chunk_fn add;
 	unwind_chunk_release_fn release;
 	void *ctx;

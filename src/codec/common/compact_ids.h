@@ -12,7 +12,7 @@
 #include "base/vec.h"
 
 struct compact_ids {
-	uint32_t *numbers; /* by the profile's id; 0: not looked up yet */
+	uint32_t *numbers; /* the number of each of the profile's ids; 0: none yet */
 	struct {
 		VEC(uint32_t);
 	} ids;     /* the profile's ids; number n is ids.data[n - 1] */

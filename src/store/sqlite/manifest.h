@@ -48,8 +48,8 @@ int manifest_record(struct manifest *m, int64_t day, const struct db_identity *i
 		    uint64_t n_windows, struct err *err);
 
 /*
- * Is another file of @day recorded than @identity (NULL: than none)? Returns 0, or -EUCLEAN with
- * the loss in @err.
+ * Checks that no file of @day other than @identity is recorded (NULL: that none is). Returns 0, or
+ * -EUCLEAN with the missing file in @err.
  */
 int manifest_check(const struct manifest *m, int64_t day, const struct db_identity *identity,
 		   struct err *err);

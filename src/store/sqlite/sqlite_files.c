@@ -19,7 +19,7 @@
 #include "store/sqlite/durable.h"
 #include "store/sqlite/manifest.h"
 
-/* What @m records of the day must be what the file is. */
+/* Checks that the entry of the day in @m describes this file. Returns 0, -ENOMEM or -EUCLEAN. */
 static int compare(struct manifest *m, const struct day_file *f, const struct day_check *have,
 		   struct err *err)
 {
