@@ -48,7 +48,7 @@ const char *format_description(const struct format *f);
 bool format_can_read(const struct format *f);
 bool format_can_write(const struct format *f);
 
-/* Does it store a timestamp for each sample? Recording them is not worthwhile otherwise. */
+/* True if the format stores a timestamp for each sample. Otherwise, they need not be recorded. */
 bool format_has_times(const struct format *f);
 
 /*

@@ -64,7 +64,7 @@ void process_table_free(struct process_table *p)
 
 /* ---- events --------------------------------------------------------------- */
 
-/* True if the event is of an earlier program than the newest. Its CPU was slow to write it. */
+/* True if the event is older than the newest program: it was in the ring of a CPU that was slow. */
 static bool is_late(const struct program *newest, const struct sideband_event *ev)
 {
 	return newest && newest->info.start_ns > ev->time_ns;

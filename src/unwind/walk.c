@@ -330,7 +330,7 @@ static void push_late(struct unwind_walker *w)
 	}
 }
 
-/* The offset in the copy of the return address of frame @i; false if the copy does not hold it. */
+/* Finds the return address of frame @i in the copy. Returns false if it is outside of the copy. */
 static bool in_copy(const struct unwind_walker *w, size_t i, uint64_t *out_off)
 {
 	const struct unwind_walk_input *in = w->in;

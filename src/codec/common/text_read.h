@@ -67,12 +67,12 @@ int text_read_no_memory(struct text_read *at) __attribute__((cold));
 int text_read_error(struct text_read *at, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4), cold));
 
-/* Adds a call of @name to the lines of the location. 0 or -ENOMEM. */
+/* Adds a call of @name to the lines of the location. Returns 0 or -ENOMEM. */
 int text_read_add_line(struct text_read *at, struct text name);
 
 /*
- * Gives @l the lines assembled so far and appends it to the stack. 0 or -ENOMEM. The lines are
- * consumed: the next location begins without any.
+ * Moves the lines assembled so far into @l and appends @l to the stack, so that the next location
+ * begins without lines. Returns 0 or -ENOMEM.
  */
 int text_read_add_location(struct text_read *at, struct profile_location *l);
 

@@ -39,8 +39,9 @@ int day_open(struct day **out, const char *path, bool create, struct err *err);
 void day_limit(struct day *d, size_t max_bytes);
 size_t day_bytes(struct day *d);
 
-/* The identity of the file, and the number of its committed windows. The latter: writer thread. */
+/* Returns the identity of the file. */
 const struct db_identity *day_identity(const struct day *d);
+/* Returns the number of committed windows. Writer thread only. */
 uint64_t day_n_windows(const struct day *d);
 void day_close(struct day *d);
 
