@@ -26,7 +26,7 @@ counts()
 # program RESULT STDOUT: one line of the log; a \\n in STDOUT is JSON's escape.
 program()
 {
-	printf '%s\\n' "{\"name\": \"a\", \"result\": \"$1\", \"duration\": 1.5, \"stdout\": \"$2\"}" | sed 's/\\n/\\\\n/g; s/\\\\n$/\\n/'
+	printf '%s\\n' "{\"name\": \"a\", \"result\": \"$1\", \"starttime\": 1.0, \"duration\": 1.5, \"stdout\": \"$2\"}" | sed 's/\\n/\\\\n/g; s/\\\\n$/\\n/'
 }
 
 counts 'a program without output is one test' '1 0 0' 0 "$(program OK '')"
