@@ -39,14 +39,6 @@ def threads(pid):
     return found
 
 
-def children(pid):
-    found = []
-    for tid in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{tid}/children", encoding="utf-8") as f:
-            found += [int(p) for p in f.read().split()]
-    return found
-
-
 def wait_confined(process):
     """Waits until the process has installed its filter, the last step."""
     deadline = time.monotonic() + cameo.DEADLINE_S
@@ -164,9 +156,9 @@ def wait_server(process):
     """Waits for the server of `cameo up`, the child that has listened, and returns its pid."""
     line = process.stdout.readline()
     expect(line.startswith("cameo server: http"), "up does not start:", line)
-    found = [p for p in children(process.pid) if status(f"/proc/{p}/status")["Name"] == "cameo" and
+    found = [p for p in cameo.children_of(process.pid) if status(f"/proc/{p}/status")["Name"] == "cameo" and
              int(status(f"/proc/{p}/status")["CapEff"], 16) & mask(SAMPLING) in (0, mask({"dac_read_search"}))]
-    expect(found, "up has no server among", children(process.pid))
+    expect(found, "up has no server among", cameo.children_of(process.pid))
     return found
 
 
@@ -238,7 +230,7 @@ def agent(shop):
         wait_confined(a.process)
         expect_only(a.process.pid, SAMPLING)
         a.wait_windows(1)
-        for pid in children(a.process.pid):
+        for pid in cameo.children_of(a.process.pid):
             try:
                 child = status(f"/proc/{pid}/status")
             except (FileNotFoundError, ProcessLookupError):
