@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strings are packed into blocks that never move. The id of a string is its position in a vector
- * of {pointer, length}; an index finds the id of equal bytes.
+ * Strings are packed into blocks that never move. The id of a string is its position in an array of
+ * {pointer, length} whose elements do not move either; an index finds the id of equal bytes.
  */
 #include "base/strtab.h"
 
@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/index.h"
-#include "base/vec.h"
+#include "base/stable.h"
 
 enum { STRTAB_BLOCK_LEN = 64 * 1024 };
 
@@ -33,9 +33,7 @@ struct strtab {
 	size_t bytes;
 	uint64_t seed;
 	struct index index;
-	struct {
-		VEC(struct strtab_entry);
-	} entries;
+	struct stable entries; /* of struct strtab_entry */
 };
 
 struct strtab_key {
@@ -44,10 +42,15 @@ struct strtab_key {
 	size_t len;
 };
 
+static const struct strtab_entry *entry_at(const struct strtab *t, uint32_t id)
+{
+	return stable_at(&t->entries, id);
+}
+
 static bool strtab_eq(const void *ctx, uint32_t id)
 {
 	const struct strtab_key *k = ctx;
-	const struct strtab_entry *e = &k->t->entries.data[id];
+	const struct strtab_entry *e = entry_at(k->t, id);
 
 	return e->len == k->len && (!k->len || !memcmp(e->s, k->s, k->len));
 }
@@ -93,27 +96,22 @@ int strtab_add(struct strtab *t, const char *s, size_t len, uint32_t *out_id)
 {
 	struct strtab_key key = { t, s, len };
 	uint32_t hash = hash_seeded(t->seed, s, len);
-	uint32_t id = (uint32_t)t->entries.len;
-	const char *kept;
+	uint32_t id = strtab_count(t);
+	struct strtab_entry entry = { .len = len };
 	int r;
 
 	if (index_find(&t->index, hash, strtab_eq, &key, out_id))
 		return 0;
-	if (t->entries.len >= UINT32_MAX - 1)
+	if (id >= UINT32_MAX - 1)
 		return -ENOMEM;
-	kept = strtab_store(t, s, len);
-	if (!kept)
-		return -ENOMEM;
-	r = vec_push(&t->entries, (struct strtab_entry){ kept, len });
+	entry.s = strtab_store(t, s, len);
+	r = entry.s ? stable_reserve(&t->entries, (size_t)id + 1) : -ENOMEM;
+	if (r == 0)
+		r = index_add(&t->index, hash, id);
 	if (r < 0)
 		return r;
-	r = index_add(&t->index, hash, id);
-	if (r < 0) {
-		t->entries.len--;
-		return r;
-	}
 	*out_id = id;
-	return 0;
+	return stable_push(&t->entries, &entry);
 }
 
 int strtab_new(struct strtab **out)
@@ -124,6 +122,7 @@ int strtab_new(struct strtab **out)
 	if (!t)
 		return -ENOMEM;
 	t->seed = hash_seed();
+	stable_init(&t->entries, sizeof(struct strtab_entry));
 	if (strtab_add(t, "", 0, &id) < 0) {
 		strtab_free(t);
 		return -ENOMEM;
@@ -134,7 +133,7 @@ int strtab_new(struct strtab **out)
 
 int strtab_reserve(struct strtab *t, size_t n)
 {
-	int r = vec_reserve(&t->entries, n);
+	int r = stable_reserve(&t->entries, n);
 
 	return r < 0 ? r : index_reserve(&t->index, n);
 }
@@ -150,27 +149,26 @@ void strtab_free(struct strtab *t)
 		free(b);
 	}
 	index_fini(&t->index);
-	vec_fini(&t->entries);
+	stable_fini(&t->entries);
 	free(t);
 }
 
 const char *strtab_get(const struct strtab *t, uint32_t id)
 {
-	return t->entries.data[id].s;
+	return entry_at(t, id)->s;
 }
 
 size_t strtab_len(const struct strtab *t, uint32_t id)
 {
-	return t->entries.data[id].len;
+	return entry_at(t, id)->len;
 }
 
 uint32_t strtab_count(const struct strtab *t)
 {
-	return (uint32_t)t->entries.len;
+	return stable_len(&t->entries);
 }
 
 size_t strtab_bytes(const struct strtab *t)
 {
-	return t->bytes + t->entries.cap * sizeof(*t->entries.data) +
-	       t->index.n_slots * sizeof(*t->index.slots);
+	return t->bytes + stable_bytes(&t->entries) + t->index.n_slots * sizeof(*t->index.slots);
 }

@@ -4,7 +4,8 @@
 /*
  * A table of interned strings: equal strings have one id, ids are dense from 0, and id 0 is
  * always "". Strings may contain NUL bytes, are stored with a terminating NUL and never move.
- * Safe for untrusted strings (the hash is seeded); not thread-safe.
+ * Safe for untrusted strings (the hash is seeded). One thread at a time may add, find, reserve and
+ * count bytes; others may use the strings below a strtab_count() that they have read.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -14,6 +14,7 @@ int test_outfile(void);
 int test_regular_file(void);
 int test_sigbus(void);
 int test_siphash(void);
+int test_stable(void);
 int test_strtab(void);
 int test_utc(void);
 int test_utf8(void);
@@ -38,6 +39,7 @@ int main(void)
 	n_failed += test_regular_file();
 	n_failed += test_sigbus();
 	n_failed += test_siphash();
+	n_failed += test_stable();
 	n_failed += test_strtab();
 	n_failed += test_utc();
 	n_failed += test_utf8();
