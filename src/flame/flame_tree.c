@@ -33,7 +33,7 @@ void flame_tree_fini(struct flame_tree *s)
 
 uint32_t flame_tree_name(const struct flame_tree *s, uint32_t node)
 {
-	return node ? stack_dict_frame(s->dict, s->nodes[node].frame)->name : 0;
+	return node ? stack_dict_frame(s->dict, stack_dict_node(s->nodes, node)->frame)->name : 0;
 }
 
 static int sum_totals(struct flame_tree *s, size_t side)
@@ -44,7 +44,7 @@ static int sum_totals(struct flame_tree *s, size_t side)
 		return -ENOMEM;
 	memcpy(total, s->self[side], s->n * sizeof(*total));
 	for (size_t i = s->n; i-- > 1;) {
-		int64_t *up = &total[s->nodes[i].parent];
+		int64_t *up = &total[stack_dict_node(s->nodes, i)->parent];
 
 		*up = saturating_add(*up, total[i]);
 	}
@@ -81,7 +81,7 @@ static void select_nodes(struct flame_tree *s, int64_t threshold, uint8_t *retai
 {
 	retained[0] = 1;
 	for (size_t i = 1; i < s->n; i++) {
-		uint32_t parent = s->nodes[i].parent;
+		uint32_t parent = stack_dict_node(s->nodes, i)->parent;
 		int64_t w = weight(s, i);
 
 		if (!w || !retained[parent])
@@ -116,7 +116,7 @@ static int put_children(struct flame_tree *s, const uint8_t *retained)
 	memcpy(at, s->first, (s->n + 1) * sizeof(*at));
 	for (uint32_t i = 1; i < s->n; i++)
 		if (retained[i])
-			s->children[at[s->nodes[i].parent]++] = i;
+			s->children[at[stack_dict_node(s->nodes, i)->parent]++] = i;
 	for (size_t i = 0; i < s->n; i++)
 		if (s->first[i + 1] - s->first[i] > 1)
 			qsort_r(s->children + s->first[i], s->first[i + 1] - s->first[i],

@@ -20,7 +20,7 @@ enum { FLAME_TREE_SIDES = 2 };
 
 struct flame_tree {
 	const struct stack_dict *dict;
-	const struct stack_dict_node *nodes;
+	const struct stable *nodes; /* of the dictionary */
 	size_t n, n_sides;
 	const int64_t *self[FLAME_TREE_SIDES]; /* indexed by node, as are all arrays below */
 	int64_t *total[FLAME_TREE_SIDES];

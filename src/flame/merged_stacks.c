@@ -45,7 +45,7 @@ void merged_stacks_free(struct merged_stacks *s)
 	free(s);
 }
 
-enum { NODES_PER_PAUSE = 1024 };
+enum { NODES_PER_CHECK = 1024 };
 
 struct copier {
 	struct merged_stacks *to;
@@ -123,7 +123,7 @@ int merged_stacks_add_value(struct merged_stacks *s, uint32_t node, int64_t valu
 
 static int copy_node(struct copier *c, uint32_t id, int64_t value)
 {
-	const struct stack_dict_node *n = &stack_dict_nodes(c->from)[id];
+	const struct stack_dict_node *n = stack_dict_node(stack_dict_nodes(c->from), id);
 	struct merged_stacks *s = c->to;
 	uint32_t frame, node = c->under;
 	int r = 0;
@@ -145,7 +145,7 @@ static int copy_node(struct copier *c, uint32_t id, int64_t value)
  */
 static int copy_nodes(struct copier *c, const int64_t *self, size_t n)
 {
-	const struct stack_dict_node *nodes = stack_dict_nodes(c->from);
+	const struct stable *nodes = stack_dict_nodes(c->from);
 	size_t n_needed = 0;
 	int r;
 
@@ -156,15 +156,15 @@ static int copy_nodes(struct copier *c, const int64_t *self, size_t n)
 		return -ENOMEM;
 	for (size_t i = n; i-- > 0;) {
 		c->needed[i] |= self[i] != 0;
-		c->needed[nodes[i].parent] |= c->needed[i];
+		c->needed[stack_dict_node(nodes, (uint32_t)i)->parent] |= c->needed[i];
 		n_needed += c->needed[i];
 	}
 	r = stack_dict_reserve_nodes(c->to->dict, n_needed);
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		if (c->needed[i])
 			r = copy_node(c, i, self[i]);
-		if (r == 0 && c->to->pause && i % NODES_PER_PAUSE == 0)
-			r = c->to->pause(c->to->pause_ctx);
+		if (r == 0 && c->to->check && i % NODES_PER_CHECK == 0)
+			r = c->to->check(c->to->check_ctx);
 	}
 	return r;
 }
@@ -215,25 +215,24 @@ int merged_stacks_add_subtree(struct merged_stacks *s, const char *name,
 /*
  * Parents come first, so a stack matches as many names of the call site as its parent, or one more.
  */
-uint8_t *merged_stacks_match_call_site(const struct stack_dict *dict, const char *const *call_site,
-				       size_t n)
+uint8_t *merged_stacks_match_call_site(const struct stack_dict *dict, uint32_t n_nodes,
+				       const char *const *call_site, size_t n_names)
 {
-	uint32_t n_nodes = stack_dict_count(dict, STACK_DICT_NODES);
-	const struct stack_dict_node *nodes = stack_dict_nodes(dict);
+	const struct stable *nodes = stack_dict_nodes(dict);
 	_cleanup_(freep) uint32_t *matched = calloc((size_t)n_nodes + 1, sizeof(*matched));
 	uint8_t *within = malloc((size_t)n_nodes + 1);
 
 	for (uint32_t i = 0; matched && within && i < n_nodes; i++) {
-		uint32_t up =
-			i ? matched[nodes[i].parent] : 1; /* plus 1, because 0 means no match */
+		const struct stack_dict_node *n = stack_dict_node(nodes, i);
+		uint32_t up = i ? matched[n->parent] : 1; /* plus 1, because 0 means no match */
 
-		if (up == n + 1 || !i)
+		if (up == n_names + 1 || !i)
 			matched[i] = up;
-		else if (up && !strcmp(stack_dict_string(
-					       dict, stack_dict_frame(dict, nodes[i].frame)->name),
-				       call_site[up - 1]))
+		else if (up &&
+			 !strcmp(stack_dict_string(dict, stack_dict_frame(dict, n->frame)->name),
+				 call_site[up - 1]))
 			matched[i] = up + 1;
-		within[i] = matched[i] == n + 1;
+		within[i] = matched[i] == n_names + 1;
 	}
 	if (!matched) {
 		free(within);
@@ -244,7 +243,8 @@ uint8_t *merged_stacks_match_call_site(const struct stack_dict *dict, const char
 
 int merged_stacks_filter_call_site(struct merged_stacks *s, const char *const *call_site, size_t n)
 {
-	_cleanup_(freep) uint8_t *within = merged_stacks_match_call_site(s->dict, call_site, n);
+	_cleanup_(freep) uint8_t *within =
+		merged_stacks_match_call_site(s->dict, (uint32_t)s->n, call_site, n);
 
 	if (!within)
 		return -ENOMEM;

@@ -24,13 +24,10 @@ struct merged_stacks {
 	int64_t period;      /* of the first window */
 	size_t cap;
 	size_t max_nodes; /* beyond which adding fails with -EFBIG; 0 for no limit */
-	/*
-	 * Called now and then while another dictionary is added: the caller may release its lock
-	 * for a moment, as the dictionary may grow meanwhile. A result below 0 ends the call. Or
-	 * NULL.
-	 */
-	int (*pause)(void *ctx);
-	void *pause_ctx;
+	/* Called now and then while another dictionary is added: a result below 0 ends that. Or
+	 * NULL. */
+	int (*check)(void *ctx);
+	void *check_ctx;
 };
 
 /* Creates an empty tree with only a root. Returns 0 or -ENOMEM. */
@@ -40,10 +37,10 @@ void merged_stacks_free(struct merged_stacks *s);
 DEFINE_FREEP(struct merged_stacks, merged_stacks_free)
 
 /*
- * Adds values by node of another dictionary: @self has @n entries. With @names_only, frames are
- * reduced to their names. Returns 0 or -ENOMEM. With @names_only a node stands for all functions of
- * one name, which is what Pyroscope's flame graphs show. After an error the tree holds a part of
- * the values.
+ * Adds values by node of another dictionary, which may grow at the same time: @self has @n entries.
+ * With @names_only, frames are reduced to their names. Returns 0 or -ENOMEM. With @names_only a
+ * node stands for all functions of one name, which is what Pyroscope's flame graphs show. After an
+ * error the tree holds a part of the values.
  */
 int merged_stacks_add(struct merged_stacks *s, const struct stack_dict *dict, const int64_t *self,
 		      size_t n, bool names_only);
@@ -65,12 +62,12 @@ int merged_stacks_add_subtree(struct merged_stacks *s, const char *name,
 			      const struct merged_stacks *part);
 
 /*
- * Finds the stacks that begin with the @n names of a call site, counted from the root. Returns an
- * array by node of 1 or 0, to be freed, or NULL if memory ran out. An empty call site matches all
- * stacks. It costs one comparison of names per node at most.
+ * Finds the stacks that begin with the @n_names names of a call site, counted from the root, among
+ * the first @n_nodes nodes. Returns an array by node of 1 or 0, to be freed, or NULL if memory ran
+ * out. An empty call site matches all stacks. It costs one comparison of names per node at most.
  */
-uint8_t *merged_stacks_match_call_site(const struct stack_dict *dict, const char *const *call_site,
-				       size_t n);
+uint8_t *merged_stacks_match_call_site(const struct stack_dict *dict, uint32_t n_nodes,
+				       const char *const *call_site, size_t n_names);
 
 /* Sets all values outside of a call site to zero. Returns 0 or -ENOMEM. */
 int merged_stacks_filter_call_site(struct merged_stacks *s, const char *const *call_site, size_t n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In memory, each kind is a hash table. On disk, what was added between two saves is a zstd frame
- * of varints. A chunk may come from a damaged file, so every number is checked, and that no entry
- * occurs twice, because ids are positions in the tables.
+ * In memory, each kind is an array whose elements do not move, and a hash index that only the
+ * appending thread uses. An entry is complete before the array's length includes it. On disk, what
+ * was added between two saves is a zstd frame of varints. A chunk may come from a damaged file, so
+ * every number is checked, and that no entry occurs twice, because ids are positions in the tables.
  *
  * A chunk has entries of one kind: similar numbers compress better together, and each kind refers
  * only to kinds that are read before it. Strings and frames are hashed with a seed, because
@@ -19,10 +20,9 @@
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/stable.h"
 #include "base/strtab.h"
-#include "base/vec.h"
 #include "codec/common/wire.h"
-#include "profile/seqtab.h"
 
 enum {
 	LEVEL = 3,
@@ -32,13 +32,16 @@ enum {
 	FULL_RAW = 16 << 20, /* a chunk ends with the entry that reaches this size */
 };
 
+struct series_row {
+	uint32_t *words; /* owned */
+	size_t n;
+};
+
 struct stack_dict {
 	struct strtab *strings;
-	struct seqtab frames, series;
-	struct {
-		VEC(struct stack_dict_node);
-	} nodes;
-	struct index node_index;
+	struct stable frames, nodes, series; /* of stack_dict_frame, stack_dict_node, series_row */
+	struct index frame_index, node_index, series_index;
+	size_t series_bytes;
 	uint64_t seed;
 	size_t limit; /* bytes; 0 for none */
 };
@@ -53,27 +56,36 @@ int stack_dict_new(struct stack_dict **out)
 	if (!s)
 		return -ENOMEM;
 	s->seed = hash_seed();
-	seqtab_init(&s->frames, sizeof(struct stack_dict_frame));
-	seqtab_init(&s->series, sizeof(uint32_t));
+	stable_init(&s->frames, sizeof(struct stack_dict_frame));
+	stable_init(&s->nodes, sizeof(struct stack_dict_node));
+	stable_init(&s->series, sizeof(struct series_row));
 	r = strtab_new(&s->strings);
-	if (r < 0)
-		return r;
-	r = vec_push(&s->nodes, (struct stack_dict_node){ 0 });
+	if (r == 0)
+		r = stable_push(&s->nodes, &(struct stack_dict_node){ 0 });
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&s);
 	return 0;
 }
 
+static const struct series_row *series_at(const struct stack_dict *s, uint32_t id)
+{
+	return stable_at(&s->series, id);
+}
+
 void stack_dict_free(struct stack_dict *s)
 {
 	if (!s)
 		return;
+	for (uint32_t i = 0; i < stable_len(&s->series); i++)
+		free(series_at(s, i)->words);
 	strtab_free(s->strings);
-	seqtab_fini(&s->frames);
-	seqtab_fini(&s->series);
-	vec_fini(&s->nodes);
+	stable_fini(&s->frames);
+	stable_fini(&s->nodes);
+	stable_fini(&s->series);
+	index_fini(&s->frame_index);
 	index_fini(&s->node_index);
+	index_fini(&s->series_index);
 	free(s);
 }
 
@@ -82,11 +94,16 @@ void stack_dict_limit(struct stack_dict *s, size_t bytes)
 	s->limit = bytes;
 }
 
+static size_t table_bytes(const struct stable *a, const struct index *ix)
+{
+	return stable_bytes(a) + ix->n_slots * sizeof(*ix->slots);
+}
+
 size_t stack_dict_bytes(const struct stack_dict *s)
 {
-	return strtab_bytes(s->strings) + seqtab_bytes(&s->frames) + seqtab_bytes(&s->series) +
-	       s->nodes.cap * sizeof(*s->nodes.data) +
-	       s->node_index.n_slots * sizeof(*s->node_index.slots);
+	return strtab_bytes(s->strings) + table_bytes(&s->frames, &s->frame_index) +
+	       table_bytes(&s->nodes, &s->node_index) + table_bytes(&s->series, &s->series_index) +
+	       s->series_bytes;
 }
 
 static bool is_full(const struct stack_dict *s)
@@ -106,10 +123,44 @@ int stack_dict_add_string(struct stack_dict *s, const char *str, size_t len, uin
 			  : strtab_add(s->strings, str, len, out_id);
 }
 
+/* Appends an entry that does not exist. Nothing changes if it fails. */
+static int append(struct stack_dict *s, struct stable *to, struct index *ix, uint32_t hash,
+		  const void *entry, uint32_t *out_id)
+{
+	uint32_t id = stable_len(to);
+	int r;
+
+	if (is_full(s))
+		return -ENOBUFS;
+	r = stable_reserve(to, (size_t)id + 1);
+	if (r == 0)
+		r = index_add(ix, hash, id);
+	if (r < 0)
+		return r;
+	*out_id = id;
+	return stable_push(to, entry);
+}
+
+struct frame_key {
+	const struct stack_dict *s;
+	const struct stack_dict_frame *frame;
+};
+
+static bool frame_eq(const void *ctx, uint32_t id)
+{
+	const struct frame_key *k = ctx;
+
+	return !memcmp(stack_dict_frame(k->s, id), k->frame, sizeof(*k->frame));
+}
+
 int stack_dict_add_frame(struct stack_dict *s, const struct stack_dict_frame *f, uint32_t *out_id)
 {
-	return is_full(s) ? found(seqtab_find(&s->frames, f, 1, out_id))
-			  : seqtab_add(&s->frames, f, 1, out_id);
+	struct frame_key key = { s, f };
+	uint32_t hash = hash_seeded(s->seed, f, sizeof(*f));
+
+	return index_find(&s->frame_index, hash, frame_eq, &key, out_id)
+		       ? 0
+		       : append(s, &s->frames, &s->frame_index, hash, f, out_id);
 }
 
 struct node_key {
@@ -120,7 +171,7 @@ struct node_key {
 static bool node_eq(const void *ctx, uint32_t id)
 {
 	const struct node_key *k = ctx;
-	const struct stack_dict_node *n = &k->s->nodes.data[id];
+	const struct stack_dict_node *n = stack_dict_node(&k->s->nodes, id);
 
 	return n->parent == k->node.parent && n->frame == k->node.frame;
 }
@@ -129,36 +180,53 @@ int stack_dict_add_node(struct stack_dict *s, uint32_t parent, uint32_t frame, u
 {
 	struct node_key key = { s, { parent, frame } };
 	uint32_t hash = hash_u64(((uint64_t)parent << 32 | frame) ^ s->seed);
-	uint32_t id = (uint32_t)s->nodes.len;
-	int r;
 
-	if (index_find(&s->node_index, hash, node_eq, &key, out_id))
-		return 0;
-	if (s->nodes.len >= UINT32_MAX)
-		return -ENOMEM;
-	if (is_full(s))
-		return -ENOBUFS;
-	r = vec_reserve(&s->nodes, s->nodes.len + 1);
-	if (r == 0)
-		r = index_add(&s->node_index, hash, id);
-	if (r < 0)
-		return r;
-	s->nodes.data[s->nodes.len++] = key.node;
-	*out_id = id;
-	return 0;
+	return index_find(&s->node_index, hash, node_eq, &key, out_id)
+		       ? 0
+		       : append(s, &s->nodes, &s->node_index, hash, &key.node, out_id);
 }
 
 int stack_dict_reserve_nodes(struct stack_dict *s, size_t n)
 {
-	int r = vec_reserve(&s->nodes, s->nodes.len + n);
+	int r = stable_reserve(&s->nodes, stable_len(&s->nodes) + n);
 
-	return r < 0 ? r : index_reserve(&s->node_index, s->nodes.len + n);
+	return r < 0 ? r : index_reserve(&s->node_index, stable_len(&s->nodes) + n);
+}
+
+struct series_key {
+	const struct stack_dict *s;
+	const uint32_t *words;
+	size_t n;
+};
+
+static bool series_eq(const void *ctx, uint32_t id)
+{
+	const struct series_key *k = ctx;
+	const struct series_row *row = series_at(k->s, id);
+
+	return row->n == k->n && (!k->n || !memcmp(row->words, k->words, k->n * sizeof(*k->words)));
 }
 
 int stack_dict_add_series(struct stack_dict *s, const uint32_t *words, size_t n, uint32_t *out_id)
 {
-	return is_full(s) ? found(seqtab_find(&s->series, words, n, out_id))
-			  : seqtab_add(&s->series, words, n, out_id);
+	const struct series_key key = { s, words, n };
+	uint32_t hash = hash_seeded(s->seed, words, n * sizeof(*words));
+	struct series_row row = { .n = n };
+	int r;
+
+	if (index_find(&s->series_index, hash, series_eq, &key, out_id))
+		return 0;
+	row.words = malloc((n + !n) * sizeof(*words));
+	if (!row.words)
+		return -ENOMEM;
+	if (n)
+		memcpy(row.words, words, n * sizeof(*words));
+	r = append(s, &s->series, &s->series_index, hash, &row, out_id);
+	if (r < 0)
+		free(row.words);
+	else
+		s->series_bytes += n * sizeof(*words);
+	return r;
 }
 
 uint32_t stack_dict_count(const struct stack_dict *s, enum stack_dict_kind kind)
@@ -167,11 +235,11 @@ uint32_t stack_dict_count(const struct stack_dict *s, enum stack_dict_kind kind)
 	case STACK_DICT_STRINGS:
 		return strtab_count(s->strings);
 	case STACK_DICT_FRAMES:
-		return seqtab_count(&s->frames);
+		return stable_len(&s->frames);
 	case STACK_DICT_NODES:
-		return (uint32_t)s->nodes.len;
+		return stable_len(&s->nodes);
 	case STACK_DICT_SERIES:
-		return seqtab_count(&s->series);
+		return stable_len(&s->series);
 	default:
 		return 0;
 	}
@@ -189,17 +257,21 @@ size_t stack_dict_string_len(const struct stack_dict *s, uint32_t id)
 
 const struct stack_dict_frame *stack_dict_frame(const struct stack_dict *s, uint32_t id)
 {
-	return seqtab_get(&s->frames, id, NULL);
+	return stable_at(&s->frames, id);
 }
 
-const struct stack_dict_node *stack_dict_nodes(const struct stack_dict *s)
+const struct stable *stack_dict_nodes(const struct stack_dict *s)
 {
-	return s->nodes.data;
+	return &s->nodes;
 }
 
 const uint32_t *stack_dict_series(const struct stack_dict *s, uint32_t id, size_t *out_n)
 {
-	return seqtab_get(&s->series, id, out_n);
+	const struct series_row *row = series_at(s, id);
+
+	if (out_n)
+		*out_n = row->n;
+	return row->words;
 }
 
 /*
@@ -208,6 +280,7 @@ const uint32_t *stack_dict_series(const struct stack_dict *s, uint32_t id, size_
 static void put_one(const struct stack_dict *s, enum stack_dict_kind kind, uint32_t id,
 		    struct buf *out)
 {
+	const struct stack_dict_node *node;
 	const uint32_t *words;
 	size_t n = FRAME_WORDS;
 
@@ -217,8 +290,9 @@ static void put_one(const struct stack_dict *s, enum stack_dict_kind kind, uint3
 		buf_put(out, stack_dict_string(s, id), stack_dict_string_len(s, id));
 		return;
 	case STACK_DICT_NODES:
-		wire_put_varint(out, id - s->nodes.data[id].parent);
-		wire_put_varint(out, s->nodes.data[id].frame);
+		node = stack_dict_node(&s->nodes, id);
+		wire_put_varint(out, id - node->parent);
+		wire_put_varint(out, node->frame);
 		return;
 	case STACK_DICT_FRAMES:
 		words = (const uint32_t *)stack_dict_frame(s, id);
@@ -301,12 +375,12 @@ static int get_frame(struct stack_dict *s, struct wire *w, uint32_t *out_id)
 /* A distance of 0 or more than the next id would make a cycle or a parent that does not exist. */
 static int get_node(struct stack_dict *s, struct wire *w, uint32_t *out_id)
 {
-	uint32_t up, frame;
+	uint32_t up, frame, n = stable_len(&s->nodes);
 
-	if (get_word(w, &up) < 0 || get_word(w, &frame) < 0 || !up || up > s->nodes.len ||
-	    frame >= seqtab_count(&s->frames))
+	if (get_word(w, &up) < 0 || get_word(w, &frame) < 0 || !up || up > n ||
+	    frame >= stable_len(&s->frames))
 		return -EBADMSG;
-	return stack_dict_add_node(s, (uint32_t)s->nodes.len - up, frame, out_id);
+	return stack_dict_add_node(s, n - up, frame, out_id);
 }
 
 static int get_series(struct stack_dict *s, struct wire *w, uint32_t *out_id)

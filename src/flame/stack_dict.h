@@ -3,8 +3,11 @@
 
 /*
  * A dictionary of strings, frames, stacks and series, to which windows refer by id. It only grows;
- * entries added since the last save are written as one chunk per kind. The caller serializes
- * access: adding needs exclusive use.
+ * entries added since the last save are written as one chunk per kind.
+ *
+ * Threads: one at a time may add, read chunks, reserve, limit and count bytes. Any other may look
+ * up entries at the same time without a lock: entries never move. It may use the ids below a
+ * stack_dict_count() that it has read, and the ids to which these entries refer.
  *
  * Stacks form a tree: a stack is identified by the node of its leaf. A node's parent has a smaller
  * id than the node, and node 0 is the root.
@@ -16,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/stable.h"
 
 struct buf;
 struct stack_dict;
@@ -66,16 +70,19 @@ int stack_dict_add_series(struct stack_dict *s, const uint32_t *words, size_t n,
 /* Makes room for @n more nodes. Returns 0 or -ENOMEM. */
 int stack_dict_reserve_nodes(struct stack_dict *s, size_t n);
 
-/*
- * Lookups borrow from the dictionary: strings and series stay valid as long as it lives, frames and
- * nodes until an entry is added.
- */
+/* Lookups borrow from the dictionary as long as it lives. */
 uint32_t stack_dict_count(const struct stack_dict *s, enum stack_dict_kind kind);
 const char *stack_dict_string(const struct stack_dict *s, uint32_t id);
 size_t stack_dict_string_len(const struct stack_dict *s, uint32_t id);
 const struct stack_dict_frame *stack_dict_frame(const struct stack_dict *s, uint32_t id);
-const struct stack_dict_node *stack_dict_nodes(const struct stack_dict *s);
+const struct stable *stack_dict_nodes(const struct stack_dict *s);
 const uint32_t *stack_dict_series(const struct stack_dict *s, uint32_t id, size_t *out_n);
+
+/* Loops over nodes read them from the array itself, without a call for each. */
+static inline const struct stack_dict_node *stack_dict_node(const struct stable *nodes, uint32_t id)
+{
+	return stable_at(nodes, id);
+}
 
 /*
  * Appends the entries of a kind from @first on, compressed, to @out, up to a size that can be read

@@ -93,15 +93,15 @@ static int extract_label(struct exporter *x, uint32_t frame, struct profile_labe
  */
 static int put_stack(struct exporter *x, uint32_t node)
 {
-	const struct stack_dict_node *nodes = stack_dict_nodes(x->s->dict);
+	const struct stable *nodes = stack_dict_nodes(x->s->dict);
 	struct profile_sample sample = { .values = &x->s->self[node] };
 	struct profile_label label = { 0 };
 	uint32_t outermost = 0;
 	int r = 0;
 
 	x->stack.len = 0;
-	for (uint32_t i = node; r == 0 && i; i = nodes[i].parent) {
-		outermost = nodes[i].frame;
+	for (uint32_t i = node; r == 0 && i; i = stack_dict_node(nodes, i)->parent) {
+		outermost = stack_dict_node(nodes, i)->frame;
 		r = vec_push(&x->stack, x->locations[outermost]);
 	}
 	if (r == 0 && x->label && x->stack.len) {
@@ -179,7 +179,7 @@ static int add_stack_frames(struct page_tree *out, const struct stack_dict *s)
 int export_tree(struct page_tree *out, const struct merged_stacks *s, const int64_t *self,
 		const struct store_type *type, int64_t start_ns)
 {
-	const struct stack_dict_node *nodes = stack_dict_nodes(s->dict);
+	const struct stable *nodes = stack_dict_nodes(s->dict);
 	int r = add_stack_frames(out, s->dict);
 
 	if (r == 0)
@@ -196,8 +196,8 @@ int export_tree(struct page_tree *out, const struct merged_stacks *s, const int6
 		struct page_node n = { PAGE_NONE, PAGE_NONE, v };
 
 		if (i) {
-			n.parent = nodes[i].parent;
-			n.frame = nodes[i].frame;
+			n.parent = stack_dict_node(nodes, (uint32_t)i)->parent;
+			n.frame = stack_dict_node(nodes, (uint32_t)i)->frame;
 		}
 		out->nodes.data[out->nodes.len++] = n;
 		out->total = saturating_add(out->total, v);

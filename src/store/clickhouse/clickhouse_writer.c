@@ -122,7 +122,7 @@ static void row_builder_fini(struct row_builder *rb)
  */
 static uint64_t hash_stack(const struct row_builder *rb, uint32_t node)
 {
-	const struct stack_dict_node *n = &stack_dict_nodes(rb->dict)[node];
+	const struct stack_dict_node *n = stack_dict_node(stack_dict_nodes(rb->dict), node);
 	const uint64_t both[] = { rb->stacks[n->parent], rb->frames[n->frame] };
 
 	return node ? XXH3_64bits(both, sizeof(both)) : 0;
@@ -205,16 +205,18 @@ static void put_frame(struct row_builder *rb, struct part *p, uint32_t id)
  */
 static int put_stack(struct row_builder *rb, struct part *p, uint32_t node)
 {
-	const struct stack_dict_node *nodes = stack_dict_nodes(rb->dict);
+	const struct stable *nodes = stack_dict_nodes(rb->dict);
 	struct buf *out = &p->rows[STACKS];
 	int r = 0;
 
 	if (!begin_row(rb, p, STACKS, rb->stacks[node]))
 		return 0;
 	rb->path.len = 0;
-	for (uint32_t i = node; r == 0 && i; i = nodes[i].parent) {
-		put_frame(rb, p, nodes[i].frame);
-		r = vec_push(&rb->path, rb->frames[nodes[i].frame]);
+	for (uint32_t i = node; r == 0 && i; i = stack_dict_node(nodes, i)->parent) {
+		uint32_t frame = stack_dict_node(nodes, i)->frame;
+
+		put_frame(rb, p, frame);
+		r = vec_push(&rb->path, rb->frames[frame]);
 	}
 	wire_put_varint(out, rb->path.len);
 	for (size_t i = rb->path.len; i-- > 0;)

@@ -5,17 +5,16 @@
  * after a failed commit the dictionary holds more than the file, which is harmless, and the next
  * commit writes the difference too.
  *
- * Locks. state.lock guards the dictionary and the spans; the appending thread holds it for writing
- * only while it interns, never during disk input or output. A query that starts between interning
- * and the commit may see a series without a span, which has no committed window by definition.
- * Statements and pending belong to the appending thread and need no lock. Windows refer to
+ * Threads. Nothing is locked. The appending thread extends the dictionary and the spans while
+ * queries read them (stack_dict.h, day_query.h). A query that starts between interning and the
+ * commit may see a series without a span, which has no committed window by definition. Everything
+ * else belongs to the appending thread, except for counters. Windows refer to
  * dictionary entries by number (day_dict.h), so chunks are written in the transaction of the
  * windows that use them.
  */
 #include "store/sqlite/day.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,6 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "base/thread.h"
 #include "base/vec.h"
 #include "flame/merged_stacks.h"
 #include "flame/stack_dict.h"
@@ -65,7 +63,7 @@ struct day {
 	struct span_windows pending; /* windows of the open transaction */
 	size_t mark;                 /* length of pending at the savepoint */
 	size_t limit;
-	atomic_size_t intern_bytes, page_bytes; /* of the writer's caches */
+	atomic_size_t bytes, page_bytes; /* of dictionary and interning; of the writer's pages */
 	bool prepared;
 };
 
@@ -107,29 +105,27 @@ void day_close(struct day *d)
 	stack_dict_free(d->state.dict);
 	intern_fini(&d->intern);
 	block_writer_fini(&d->blocks);
-	vec_fini(&d->state.spans);
+	stable_fini(&d->state.spans);
 	vec_fini(&d->pending);
-	pthread_rwlock_destroy(&d->state.lock);
 	free(d->path);
 	free(d);
 }
 
 void day_limit(struct day *d, size_t max_bytes)
 {
-	pthread_rwlock_wrlock(&d->state.lock);
 	d->limit = max_bytes;
 	stack_dict_limit(d->state.dict, max_bytes);
-	pthread_rwlock_unlock(&d->state.lock);
 }
 
 size_t day_bytes(struct day *d)
 {
-	size_t bytes;
+	return d->bytes + d->page_bytes + reader_pool_bytes(&d->state.readers);
+}
 
-	pthread_rwlock_rdlock(&d->state.lock);
-	bytes = stack_dict_bytes(d->state.dict) + d->intern_bytes;
-	pthread_rwlock_unlock(&d->state.lock);
-	return bytes + d->page_bytes + reader_pool_bytes(&d->state.readers);
+static void count_bytes(struct day *d)
+{
+	d->bytes = stack_dict_bytes(d->state.dict) + id_cache_bytes(&d->intern.frames) +
+		   id_cache_bytes(&d->intern.stacks);
 }
 
 /* Prepares all statements once, since each append runs several of them. */
@@ -264,7 +260,7 @@ int day_open(struct day **out, const char *path, bool create, struct err *err)
 
 	if (!d)
 		return -ENOMEM;
-	thread_rwlock_init(&d->state.lock); /* queries follow each other without a gap */
+	stable_init(&d->state.spans, sizeof(struct span));
 	d->path = strdup(path);
 	reader_pool_init(&d->state.readers, d->path);
 	if (!d->path)
@@ -278,6 +274,7 @@ int day_open(struct day **out, const char *path, bool create, struct err *err)
 		return r;
 	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
 		d->saved[k] = stack_dict_count(d->state.dict, k);
+	count_bytes(d);
 	*out = steal_ptr(&d);
 	return 0;
 }
@@ -461,10 +458,8 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
 	entries = malloc(n * sizeof(*entries));
 	if (!entries)
 		return -ENOMEM;
-	pthread_rwlock_wrlock(&d->state.lock);
 	r = window_entries(entries, &d->intern, d->state.dict, p, keys);
-	d->intern_bytes = id_cache_bytes(&d->intern.frames) + id_cache_bytes(&d->intern.stacks);
-	pthread_rwlock_unlock(&d->state.lock);
+	count_bytes(d);
 	if (r == -ENOBUFS)
 		return err_set(err, r,
 			       "the names, stacks and series of this day take more than "
@@ -555,10 +550,8 @@ int day_build_rollup(struct day *d, const struct rollup_slot *slot, struct rollu
 	uint32_t n_types, n_nodes;
 	int r = reader_pool_acquire(&d->state.readers, &rd, err);
 
-	pthread_rwlock_rdlock(&d->state.lock);
 	n_types = series_n_types(d->state.dict, slot->series);
 	n_nodes = stack_dict_count(d->state.dict, STACK_DICT_NODES);
-	pthread_rwlock_unlock(&d->state.lock);
 	if (r == 0)
 		r = rollup_build(b, rd, slot, n_types, n_nodes, err);
 	if (rd)

@@ -32,11 +32,13 @@ struct intern_keys;
  */
 int day_open(struct day **out, const char *path, bool create, struct err *err);
 
-/*
- * Limits the dictionary of the day; the memory that the day has now, in bytes: dictionary, caches
- * for interning, and pages of its connections. Any thread.
- */
+/* Limits the dictionary of the day. Call it before the first day_begin(). */
 void day_limit(struct day *d, size_t max_bytes);
+
+/*
+ * The memory that the day has now, in bytes: dictionary, caches for interning, and pages of its
+ * connections. Any thread.
+ */
 size_t day_bytes(struct day *d);
 
 /* Returns the identity of the file. */

@@ -53,7 +53,7 @@ struct refusal {
 };
 
 struct day_cache {
-	pthread_mutex_t lock;  /* also guards the files in the directory */
+	pthread_mutex_t lock;  /* also guards changes of the files in the directory */
 	pthread_cond_t opened; /* a day is not opening any more */
 	size_t max_bytes, max_open;
 	struct {
@@ -426,13 +426,17 @@ static bool has_day(const struct day_files *files, int64_t number)
 	return false;
 }
 
+/*
+ * The directory is read without the lock, which pushes need. A file that is dropped meanwhile left
+ * the manifest before, so it is not reported as lost.
+ */
 int day_cache_days(struct day_cache *d, const char *tenant, struct day_files *out)
 {
 	struct manifest *m = NULL;
 	int r;
 
-	pthread_mutex_lock(&d->lock);
 	r = day_files_list_tenant(d->dir, tenant, out);
+	pthread_mutex_lock(&d->lock);
 	if (r == 0)
 		r = get_manifest(d, tenant, &m, NULL);
 	for (size_t i = 0; r == 0 && i < m->len; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Blocks are read without a lock. The dictionary only grows; it is locked while series are selected
- * and while results are copied from it.
+ * Nothing is locked: the dictionary and the spans only grow, and what is in them does not move.
  *
  * The sum of a merge is an array indexed by node, not a hash table: node numbers are dense, and
  * adding a block is then one pass over two arrays. This is the inner loop of a flame graph over a
@@ -101,12 +100,14 @@ static int select_series(struct query *q)
 {
 	struct day_state *d = q->d;
 	int r = reader_pool_acquire(&d->readers, &q->rd, q->err);
+	uint32_t n = stable_len(&d->spans);
 
-	pthread_rwlock_rdlock(&d->lock);
-	for (uint32_t i = 0; r == 0 && i < d->spans.len; i++)
-		if (d->spans.data[i].first <= q->sel->end_ns && d->spans.data[i].last >= q->from_ns)
+	for (uint32_t i = 0; r == 0 && i < n; i++) {
+		const struct span *s = day_state_span(d, i);
+
+		if (s->first <= q->sel->end_ns && s->last >= q->from_ns)
 			r = select_types(q, i);
-	pthread_rwlock_unlock(&d->lock);
+	}
 	return r;
 }
 
@@ -123,32 +124,24 @@ static int check_end(struct query *q)
 	return q->n_windows++ % WINDOWS_PER_CHECK ? 0 : store_select_check(q->sel, q->err);
 }
 
-/*
- * Copying the names of a large result takes long, and longer in a thread with a low priority, while
- * pushes wait for the lock.
- */
-static int let_writer(void *ctx)
+static int check_copy(void *ctx)
 {
 	struct query *q = ctx;
 
-	pthread_rwlock_unlock(&q->d->lock);
-	pthread_rwlock_rdlock(&q->d->lock);
 	return store_select_check(q->sel, q->err);
 }
 
-/* Locks the day's dictionary for reading while its stacks are added to @out. */
-static void lock_with_pauses(struct query *q, struct merged_stacks *out)
+/* Copying the names of a large result takes long: it ends with the query. */
+static void begin_copy(struct query *q, struct merged_stacks *out)
 {
-	out->pause = let_writer;
-	out->pause_ctx = q;
-	pthread_rwlock_rdlock(&q->d->lock);
+	out->check = check_copy;
+	out->check_ctx = q;
 }
 
-static void unlock_with_pauses(struct query *q, struct merged_stacks *out)
+static void end_copy(struct merged_stacks *out)
 {
-	pthread_rwlock_unlock(&q->d->lock);
-	out->pause = NULL;
-	out->pause_ctx = NULL;
+	out->check = NULL;
+	out->check_ctx = NULL;
 }
 
 static int check_damage(struct query *q, int r)
@@ -176,9 +169,7 @@ static int grow_sums(struct query *q, uint32_t node)
 
 	if (node < q->n_sums)
 		return 0;
-	pthread_rwlock_rdlock(&q->d->lock);
 	n_nodes = stack_dict_count(q->d->dict, STACK_DICT_NODES);
-	pthread_rwlock_unlock(&q->d->lock);
 	if (node >= n_nodes)
 		return -EBADMSG;
 	if (vec_grow((void **)&q->sums, &q->cap, n_nodes, sizeof(*q->sums)) < 0)
@@ -349,20 +340,15 @@ int day_query_merge(struct day_state *d, const struct store_select *sel, struct 
 		r = merge_one(&q, &q.selected.data[i], out);
 	if (r < 0)
 		return r;
-	lock_with_pauses(&q, out);
+	begin_copy(&q, out);
 	r = merged_stacks_add(out, d->dict, q.sums, q.n_sums, sel->names_only);
-	unlock_with_pauses(&q, out);
+	end_copy(out);
 	return r;
 }
 
 static int view_selected(struct query *q, const struct selected *c)
 {
-	int r;
-
-	pthread_rwlock_rdlock(&q->d->lock);
-	r = series_view(&q->view, q->d->dict, c->series, c->type);
-	pthread_rwlock_unlock(&q->d->lock);
-	return r;
+	return series_view(&q->view, q->d->dict, c->series, c->type);
 }
 
 /*
@@ -445,11 +431,10 @@ int day_query_points(struct day_state *d, const struct store_select *sel, store_
 	int r = select_series(&q);
 
 	if (r == 0 && sel->n_call_site) {
-		pthread_rwlock_rdlock(&d->lock);
-		within = merged_stacks_match_call_site(d->dict, sel->call_site, sel->n_call_site);
 		q.n_sums = stack_dict_count(d->dict, STACK_DICT_NODES);
+		within = merged_stacks_match_call_site(d->dict, (uint32_t)q.n_sums, sel->call_site,
+						       sel->n_call_site);
 		r = within ? 0 : -ENOMEM;
-		pthread_rwlock_unlock(&d->lock);
 	}
 	to.within = within;
 	for (size_t i = 0; r == 0 && i < q.selected.len; i++) {
@@ -559,9 +544,9 @@ static int map_samples(struct query *q, struct timed_samples *out, size_t first)
 
 		q->sums[m->node] = saturating_add(q->sums[m->node], m->value);
 	}
-	lock_with_pauses(q, out->stacks);
+	begin_copy(q, out->stacks);
 	r = merged_stacks_add_mapped(out->stacks, q->d->dict, q->sums, q->n_sums, &nodes);
-	unlock_with_pauses(q, out->stacks);
+	end_copy(out->stacks);
 	if (r == 0)
 		timed_samples_map_nodes(out, first, nodes);
 	return r;

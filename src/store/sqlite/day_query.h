@@ -3,36 +3,43 @@
 
 /*
  * Queries of one day. Any thread. A query has a connection of its own, which fixes the state of the
- * file that it sees. It holds the day's lock only to read the dictionary, and the caller holds the
- * day (day_cache.h) for the whole call.
+ * file that it sees. It reads the dictionary and the spans without a lock while the appending
+ * thread extends them, so a query that the scheduler interrupts delays no push. The caller holds
+ * the day (day_cache.h) for the whole call.
  */
-#include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/vec.h"
+#include "base/stable.h"
 #include "store/sqlite/reader_pool.h"
 #include "store/store.h"
 
 struct stack_dict;
 
+/*
+ * Each end changes by itself. A query that sees only one of two changes sees the span without the
+ * window that caused them, or one that is too wide.
+ */
 struct span {
-	int64_t first, last; /* first > last: the series has no committed window */
+	_Atomic int64_t first, last; /* first > last: the series has no committed window */
 };
 
 /* The part of a day that queries use: what it holds in memory, and its read connections. */
 struct day_state {
-	pthread_rwlock_t lock; /* guards dict and spans */
-	struct stack_dict *dict;
-	struct {
-		VEC(struct span);
-	} spans; /* indexed by series */
+	struct stack_dict *dict; /* of which the appending thread is the one that adds */
+	struct stable spans;     /* of struct span, indexed by series; the same */
 	struct reader_pool readers;
 };
+
+static inline struct span *day_state_span(const struct day_state *d, uint32_t series)
+{
+	return stable_at(&d->spans, series);
+}
 
 /*
  * As the store's operations. Results of this day are added to @out or passed to the callbacks. All
  * return 0 or -errno: -EBADMSG for damaged data, -ETIMEDOUT at the deadline, -EFBIG for too many
- * samples, or what a callback returned. Callbacks are called without the lock.
+ * samples, or what a callback returned.
  */
 int day_query_merge(struct day_state *d, const struct store_select *sel, struct merged_stacks *out,
 		    struct err *err);

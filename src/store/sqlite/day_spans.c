@@ -29,7 +29,7 @@ int day_spans_load(struct day_state *d, struct sqlite3 *db, struct err *err)
 					      sqlite3_column_int64(stmt, 1) };
 		sqlite3_reset(stmt);
 		if (r > 0)
-			r = vec_push(&d->spans, span);
+			r = stable_push(&d->spans, &span);
 	}
 	db_finalize(stmt);
 	return r;
@@ -40,40 +40,39 @@ int day_spans_make(struct day_state *d)
 	uint32_t n = stack_dict_count(d->dict, STACK_DICT_SERIES);
 	int r = 0;
 
-	pthread_rwlock_wrlock(&d->lock);
-	while (r == 0 && d->spans.len < n)
-		r = vec_push(&d->spans, (struct span){ INT64_MAX, INT64_MIN });
-	pthread_rwlock_unlock(&d->lock);
+	while (r == 0 && stable_len(&d->spans) < n)
+		r = stable_push(&d->spans, &(struct span){ INT64_MAX, INT64_MIN });
 	return r;
 }
 
 /* Makes committed windows visible to queries, which select series by their spans. */
 void day_spans_widen(struct day_state *d, const struct span_windows *windows)
 {
-	pthread_rwlock_wrlock(&d->lock);
 	for (size_t i = 0; i < windows->len; i++) {
 		const struct span_window *w = &windows->data[i];
-		struct span *s = &d->spans.data[w->series];
+		struct span *s = day_state_span(d, w->series);
 
-		s->first = w->time_ns < s->first ? w->time_ns : s->first;
-		s->last = w->time_ns > s->last ? w->time_ns : s->last;
+		if (w->time_ns < s->first)
+			s->first = w->time_ns;
+		if (w->time_ns > s->last)
+			s->last = w->time_ns;
 	}
-	pthread_rwlock_unlock(&d->lock);
 }
 
 int day_spans_all(struct day_state *d, int64_t *out_first, int64_t *out_last)
 {
-	struct span all = { INT64_MAX, INT64_MIN };
+	int64_t all_first = INT64_MAX, all_last = INT64_MIN;
+	uint32_t n = stable_len(&d->spans);
 
-	pthread_rwlock_rdlock(&d->lock);
-	for (size_t i = 0; i < d->spans.len; i++) {
-		all.first = d->spans.data[i].first < all.first ? d->spans.data[i].first : all.first;
-		all.last = d->spans.data[i].last > all.last ? d->spans.data[i].last : all.last;
+	for (uint32_t i = 0; i < n; i++) {
+		int64_t first = day_state_span(d, i)->first, last = day_state_span(d, i)->last;
+
+		all_first = first < all_first ? first : all_first;
+		all_last = last > all_last ? last : all_last;
 	}
-	pthread_rwlock_unlock(&d->lock);
-	if (all.first > all.last)
+	if (all_first > all_last)
 		return -ENOENT;
-	*out_first = all.first;
-	*out_last = all.last;
+	*out_first = all_first;
+	*out_last = all_last;
 	return 0;
 }

@@ -4,7 +4,7 @@
 /*
  * The first and the last window of each series of a day, by which queries skip series outside of
  * their range. Only committed windows count. Functions that change spans belong to the thread that
- * appends, and hold the day's lock themselves.
+ * appends.
  */
 #include "base/vec.h"
 #include "store/sqlite/day_query.h"

@@ -40,11 +40,11 @@ static struct merged_stacks *make_stacks(uint32_t seed, uint32_t n)
 /* The total of each node by its definition. */
 static void naive_totals(const struct merged_stacks *s, const int64_t *self, int64_t *out)
 {
-	const struct stack_dict_node *nodes = stack_dict_nodes(s->dict);
+	const struct stable *nodes = stack_dict_nodes(s->dict);
 
 	memset(out, 0, s->n * sizeof(*out));
 	for (uint32_t i = 0; i < s->n; i++)
-		for (uint32_t k = i;; k = nodes[k].parent) {
+		for (uint32_t k = i;; k = stack_dict_node(nodes, k)->parent) {
 			out[k] += self[i];
 			if (!k)
 				break;
@@ -76,7 +76,7 @@ static size_t check_tree(const struct flame_tree *t, uint32_t node, const struct
 	for (uint32_t i = t->first[node]; i < t->first[node + 1]; i++) {
 		uint32_t child = t->children[i];
 
-		assert_int_equal(stack_dict_nodes(s->dict)[child].parent, node);
+		assert_int_equal(stack_dict_node(stack_dict_nodes(s->dict), child)->parent, node);
 		if (i > t->first[node])
 			assert_true(strcmp(name_of(t, t->children[i - 1]), name_of(t, child)) < 0);
 		n += check_tree(t, child, s, totals);

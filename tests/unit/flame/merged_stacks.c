@@ -40,7 +40,7 @@ static void model_add(struct model *m, const char *stack, int64_t value)
 /* The text of a node's stack, with the file of each frame unless it is empty. */
 static void node_text(const struct stack_dict *d, uint32_t node, char *out, size_t cap)
 {
-	const struct stack_dict_node n = stack_dict_nodes(d)[node];
+	const struct stack_dict_node n = *stack_dict_node(stack_dict_nodes(d), node);
 	const struct stack_dict_frame *f;
 	size_t len;
 

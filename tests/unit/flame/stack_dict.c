@@ -31,7 +31,8 @@ static uint32_t add_node(struct stack_dict *d, uint32_t parent, const char *name
 
 static const char *node_name(const struct stack_dict *d, uint32_t node)
 {
-	return stack_dict_string(d, stack_dict_frame(d, stack_dict_nodes(d)[node].frame)->name);
+	return stack_dict_string(
+		d, stack_dict_frame(d, stack_dict_node(stack_dict_nodes(d), node)->frame)->name);
 }
 
 static void equal_entries_have_one_id(void **state)
@@ -73,7 +74,8 @@ static void chunks_restore_the_dictionary(void **state)
 		}
 	}
 	assert_string_equal(node_name(copy, leaf), "serve");
-	assert_string_equal(node_name(copy, stack_dict_nodes(copy)[leaf].parent), "main");
+	assert_string_equal(node_name(copy, stack_dict_node(stack_dict_nodes(copy), leaf)->parent),
+			    "main");
 }
 
 /* Names of 100 MB become several chunks, all of which can be read. */

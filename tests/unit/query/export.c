@@ -182,7 +182,7 @@ static void no_stacks_make_an_empty_profile(void **state)
 static void a_tree_has_the_nodes_with_their_numbers(void **state)
 {
 	struct merged_stacks *s = new_stacks();
-	const struct stack_dict_node *nodes = stack_dict_nodes(s->dict);
+	const struct stable *nodes = stack_dict_nodes(s->dict);
 	struct page_tree t = { 0 };
 
 	assert_int_equal(export_tree(&t, s, NULL, &cpu, START_NS), 0);
@@ -198,7 +198,7 @@ static void a_tree_has_the_nodes_with_their_numbers(void **state)
 		assert_int_equal(t.nodes.data[i].self, s->self[i]);
 		if (!i)
 			continue;
-		assert_int_equal(t.nodes.data[i].parent, nodes[i].parent);
+		assert_int_equal(t.nodes.data[i].parent, stack_dict_node(nodes, i)->parent);
 		assert_true(t.nodes.data[i].frame < t.frames.len);
 	}
 	assert_string_equal(t.frames.data[2].name, "g");

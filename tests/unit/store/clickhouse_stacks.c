@@ -62,7 +62,7 @@ static int add(struct scene *t, int (*fn)(struct clickhouse_stacks *, struct wir
 /* The names of a stack, root first, separated by ";". */
 static const char *path_of(struct scene *t, uint64_t hash)
 {
-	const struct stack_dict_node *nodes;
+	const struct stable *nodes;
 	static char text[256];
 	char rest[256];
 	uint32_t node;
@@ -70,8 +70,9 @@ static const char *path_of(struct scene *t, uint64_t hash)
 	assert_int_equal(clickhouse_stacks_node(&t->s, hash, &node), 0);
 	nodes = stack_dict_nodes(t->to->dict);
 	text[0] = '\0';
-	for (; node; node = nodes[node].parent) {
-		const struct stack_dict_frame *f = stack_dict_frame(t->to->dict, nodes[node].frame);
+	for (; node; node = stack_dict_node(nodes, node)->parent) {
+		const struct stack_dict_frame *f =
+			stack_dict_frame(t->to->dict, stack_dict_node(nodes, node)->frame);
 
 		memcpy(rest, text, sizeof(rest));
 		snprintf(text, sizeof(text), "%.50s;%.200s",

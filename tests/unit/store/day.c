@@ -9,13 +9,19 @@
 #include "store/sqlite/day_query.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <time.h>
+
 #include <sqlite3.h>
 
+#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "fixture.h"
@@ -497,7 +503,102 @@ static void a_query_ends_when_it_is_canceled(void **state)
 	place_fini(&at);
 }
 
-TEST_GROUP(test_day, TEST(a_full_dictionary_accepts_only_known_stacks),
+/* ---- a query that stands still ---------------------------------------------------- */
+
+enum { STOPS = 20, STOPS_IN_LIBRARIES = STOPS / 4, HELD_SECONDS = 2, N_STACKS = 20000 };
+
+static sem_t stopped, appended, resumed;
+static atomic_bool over;
+
+/* The thread of the query stands still here, as if the scheduler had interrupted it. */
+static void stand_still(int sig)
+{
+	int before = errno;
+
+	sem_post(&stopped);
+	while (sem_wait(&resumed) < 0)
+		;
+	errno = before;
+}
+
+static void *query_all(void *arg)
+{
+	while (!over)
+		all(arg);
+	return NULL;
+}
+
+/* Lets the query continue after the append, or without it after a while: then it was held up. */
+static void *resume(void *arg)
+{
+	int *n_held = arg;
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += HELD_SECONDS;
+	if (sem_timedwait(&appended, &until) < 0) {
+		*n_held += 1;
+		sem_post(&resumed);
+		sem_wait(&appended);
+	} else {
+		sem_post(&resumed);
+	}
+	return NULL;
+}
+
+static void append_new_stacks(struct place *at, int round, int n)
+{
+	_cleanup_(buf_fini) struct buf folded = { 0 };
+
+	for (int i = 0; i < n; i++)
+		buf_printf(&folded, "main;f%d;g%d_%d 1\n", i % 100, round, i);
+	buf_put_byte(&folded, 0);
+	assert_int_equal(buf_error(&folded), 0);
+	assert_int_equal(day_begin(at->day, NULL), 0);
+	assert_int_equal(append(at, "shop", NOON + round, NULL, (const char *)folded.data), 0);
+	assert_int_equal(day_commit(at->day, NULL), 0);
+}
+
+/*
+ * Queries have a lower priority than pushes. The thread of a query is stopped at random places; a
+ * push waits for it only where SQLite or the allocator hold a lock of their own for a moment.
+ */
+static void a_query_that_stands_still_holds_up_no_push(void **state)
+{
+	struct sigaction act = { .sa_handler = stand_still, .sa_flags = SA_RESTART }, before;
+	_cleanup_(place_fini) struct place at;
+	pthread_t query, rescuer;
+	int n_held = 0;
+
+	place_init(&at);
+	append_new_stacks(&at, 0, N_STACKS);
+	sem_init(&stopped, 0, 0);
+	sem_init(&appended, 0, 0);
+	sem_init(&resumed, 0, 0);
+	over = false;
+	sigaction(SIGUSR1, &act, &before);
+	assert_int_equal(pthread_create(&query, NULL, query_all, &at), 0);
+	for (int round = 1; round <= STOPS; round++) {
+		const struct timespec pause = { .tv_nsec = 1000000L + round * 777777L % 20000000L };
+
+		nanosleep(&pause, NULL);
+		pthread_kill(query, SIGUSR1);
+		while (sem_wait(&stopped) < 0)
+			;
+		assert_int_equal(pthread_create(&rescuer, NULL, resume, &n_held), 0);
+		append_new_stacks(&at, round, 100);
+		sem_post(&appended);
+		pthread_join(rescuer, NULL);
+	}
+	over = true;
+	pthread_join(query, NULL);
+	sigaction(SIGUSR1, &before, NULL);
+	assert_in_range(n_held, 0, STOPS_IN_LIBRARIES);
+	assert_int_equal(all(&at), N_STACKS + STOPS * 100);
+}
+
+TEST_GROUP(test_day, TEST(a_query_that_stands_still_holds_up_no_push),
+	   TEST(a_full_dictionary_accepts_only_known_stacks),
 	   TEST(a_query_ends_when_it_is_canceled), TEST(a_changed_blob_is_noticed),
 	   TEST(missing_windows_are_noticed_and_the_file_is_unchanged),
 	   TEST(a_missing_or_empty_file_is_created_on_request_only),

@@ -94,7 +94,7 @@ static void put_profile_stack(struct buf *out, const struct profile *p, uint32_t
 /* Writes the frames of a node of the dictionary as the same text. */
 static void put_node(struct buf *out, const struct stack_dict *d, uint32_t node)
 {
-	const struct stack_dict_node n = stack_dict_nodes(d)[node];
+	const struct stack_dict_node n = *stack_dict_node(stack_dict_nodes(d), node);
 	const struct stack_dict_frame *f;
 
 	if (!node)
