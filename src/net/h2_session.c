@@ -102,6 +102,14 @@ static const char *stream_arg(const struct http_request *rq, const char *name)
 	return name_values_find(&st->args, name);
 }
 
+static void stream_each_arg(const struct http_request *rq, http_arg_fn fn, void *ctx)
+{
+	const struct stream *st = rq->connection;
+
+	for (size_t i = 0; i < st->args.len; i++)
+		fn(ctx, st->args.data[i].name, st->args.data[i].value);
+}
+
 static void stream_finish(struct http_request *rq)
 {
 	const struct stream *st = rq->connection;
@@ -109,7 +117,8 @@ static void stream_finish(struct http_request *rq)
 	st->session->done(st->session->ctx, rq);
 }
 
-static const struct http_connection_ops ops = { stream_header, stream_arg, stream_finish };
+static const struct http_connection_ops ops = { stream_header, stream_arg, stream_each_arg,
+						stream_finish };
 
 /* Creates the request when its headers are complete. */
 static int make_request(struct stream *st)

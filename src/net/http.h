@@ -135,10 +135,15 @@ struct http_server_options {
 const char *http_request_method(const struct http_request *rq);
 const char *http_request_path(const struct http_request *rq);
 const char *http_request_header(const struct http_request *rq, const char *name); /* or NULL */
-/* The host and port that a client addresses: Host, or :authority of HTTP/2. NULL if neither is
- * sent. */
+/*
+ * The host and port that a client addresses: those of the target if it is a whole URL or of HTTP/2,
+ * which count more than Host (RFC 9112, 3.2.2; RFC 9113, 8.3.1). NULL if none is sent.
+ */
 const char *http_request_host(const struct http_request *rq);
 const char *http_request_arg(const struct http_request *rq, const char *name); /* or NULL */
+/* Calls @fn for each argument, also if several have one name. A value is never NULL. */
+typedef void (*http_arg_fn)(void *ctx, const char *name, const char *value);
+void http_request_each_arg(const struct http_request *rq, http_arg_fn fn, void *ctx);
 const struct http_peer *http_request_peer(const struct http_request *rq);
 /* When the request was complete and began to wait for a worker (CLOCK_MONOTONIC). */
 int64_t http_request_complete_ns(const struct http_request *rq);

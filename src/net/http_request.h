@@ -31,6 +31,7 @@ struct http_body {
 struct http_connection_ops {
 	const char *(*header)(const struct http_request *rq, const char *name);
 	const char *(*arg)(const struct http_request *rq, const char *name);
+	void (*each_arg)(const struct http_request *rq, http_arg_fn fn, void *ctx);
 	/* Called by a worker that has filled in the response, or decided about the admission. */
 	void (*finish)(struct http_request *rq);
 };
@@ -43,6 +44,7 @@ struct http_request {
 	struct http_peer peer;
 	int64_t complete_ns; /* CLOCK_MONOTONIC; when the request was complete */
 	char *method, *path;
+	char *authority; /* of the target of an HTTP/1 request; or NULL */
 	struct buf body; /* while it arrives, guarded by the lock of the bodies */
 	struct http_body memory;
 	uint64_t flow;

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include <microhttpd.h>
@@ -57,12 +58,33 @@ static const char *mhd_arg(const struct http_request *rq, const char *name)
 	return MHD_lookup_connection_value(rq->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+struct each_arg {
+	http_arg_fn fn;
+	void *ctx;
+};
+
+static enum MHD_Result pass_arg(void *cls, enum MHD_ValueKind kind, const char *name,
+				const char *value)
+{
+	const struct each_arg *e = cls;
+
+	e->fn(e->ctx, name, value ? value : "");
+	return MHD_YES;
+}
+
+static void mhd_each_arg(const struct http_request *rq, http_arg_fn fn, void *ctx)
+{
+	struct each_arg e = { fn, ctx };
+
+	MHD_get_connection_values(rq->connection, MHD_GET_ARGUMENT_KIND, pass_arg, &e);
+}
+
 static void mhd_finish(struct http_request *rq)
 {
 	MHD_resume_connection(rq->connection);
 }
 
-static const struct http_connection_ops ops = { mhd_header, mhd_arg, mhd_finish };
+static const struct http_connection_ops ops = { mhd_header, mhd_arg, mhd_each_arg, mhd_finish };
 
 /*
  * The response's buffer stays in the request until the request is freed, so it need not be copied.
@@ -142,19 +164,52 @@ static enum MHD_Result begin_again(struct http_server *s, struct http_request *r
 	return admitted(s, rq);
 }
 
+/*
+ * Splits a target that is a whole URL, as clients of a proxy send it, into authority and path (RFC
+ * 9112, 3.2.2). Other targets stay as they are. Returns 0, -EINVAL, or -ENOMEM.
+ */
+static int split_target(struct http_request *rq)
+{
+	static const char *const schemes[] = { "http://", "https://" };
+	const char *host = NULL;
+	size_t len;
+
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+		if (!strncasecmp(rq->path, schemes[i], strlen(schemes[i])))
+			host = rq->path + strlen(schemes[i]);
+	if (!host)
+		return 0;
+	len = strcspn(host, "/");
+	if (!len || memchr(host, '@', len))
+		return -EINVAL;
+	rq->authority = strndup(host, len);
+	if (!rq->authority)
+		return -ENOMEM;
+	if (host[len])
+		memmove(rq->path, host + len, strlen(host + len) + 1);
+	else
+		strcpy(rq->path, "/");
+	return 0;
+}
+
 /* Begins a request whose headers are complete. */
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, const char *path,
 			     const char *method, const char *version, void **out)
 {
 	struct http_request *rq = http_request_new(s->work, method, path, &ops, c);
 	const char *message;
+	int r;
 
 	if (!rq)
 		return MHD_NO;
 	*out = rq;
 	peers_find(&s->peers, descriptor_of(c), &rq->peer);
 	http1_guard_body(s->guard, c, 0);
-	message = http1_framing_error(c, version);
+	r = split_target(rq);
+	if (r == -ENOMEM)
+		return MHD_NO;
+	message = r < 0 ? "the target of the request is not a valid URL"
+			: http1_framing_error(c, version);
 	if (message)
 		return refuse(s, rq, HTTP_REFUSED_REQUEST, 400, message, 0);
 	return http_request_admit(rq) == -EINPROGRESS ? await_admission(s, rq) : admitted(s, rq);

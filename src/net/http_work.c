@@ -40,14 +40,19 @@ const char *http_request_header(const struct http_request *rq, const char *name)
 
 const char *http_request_host(const struct http_request *rq)
 {
-	const char *host = http_request_header(rq, "Host");
+	const char *host = rq->authority ? rq->authority : http_request_header(rq, ":authority");
 
-	return host ? host : http_request_header(rq, ":authority");
+	return host ? host : http_request_header(rq, "Host");
 }
 
 const char *http_request_arg(const struct http_request *rq, const char *name)
 {
 	return rq->ops->arg(rq, name);
+}
+
+void http_request_each_arg(const struct http_request *rq, http_arg_fn fn, void *ctx)
+{
+	rq->ops->each_arg(rq, fn, ctx);
 }
 
 int64_t http_request_complete_ns(const struct http_request *rq)
@@ -92,6 +97,7 @@ void http_request_free(struct http_request *rq)
 	buf_fini(&rq->response.body);
 	free(rq->method);
 	free(rq->path);
+	free(rq->authority);
 	free(rq);
 }
 

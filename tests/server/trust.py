@@ -131,7 +131,27 @@ def foreign_pages(cameo, tmp, server):
     for host, expected in (("profiles.example.org", 200), ("OTHER:80", 200), ("profiles.example.com", 421)):
         status = named.ask("/ready", headers={"Host": host})[0]
         check("with --host-name, %s: status %d" % (host, expected), status == expected, status)
+    check_absolute(named)
     named.stop()
+
+
+def check_absolute(server):
+    """A target that is a whole URL: its host counts, and Host does not (RFC 9112, 3.2.2)."""
+    for target, host, expected in (
+            ("http://profiles.example.org/ready", "profiles.example.org", 200),
+            ("HTTP://other:80/ready?x=1", "profiles.example.com", 200), ("https://127.0.0.1/ready", "other", 200),
+            ("http://profiles.example.com/ready", "other", 421), ("http://profiles.example.com", "other", 421),
+            ("http://other", "other", 200), ("http://other/nosuch", "other", 404), ("http://", "other", 400),
+            ("http:///ready", "other", 400), ("http://user@other/ready", "other", 400),
+            ("ftp://other/ready", "other", 404), ("/http://other/ready", "other", 404), ("*", "other", 404)):
+        got = raw(server, ("GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (target, host)).encode())[0]
+        check("the target %s with Host %s: status %d" % (target, host, expected), got[9:12] == b"%d" % expected, got[:200])
+    got = raw(server, b"GET http://other/ready HTTP/1.1\r\nConnection: close\r\n\r\n")[0]
+    check("a whole URL does not replace the Host header", got[9:12] == b"400", got[:200])
+    origin = b"GET http://other/ready HTTP/1.1\r\nHost: evil.example\r\nOrigin: http://%s\r\nConnection: close\r\n\r\n"
+    for name, expected in ((b"other", b"200"), (b"evil.example", b"403")):
+        got = raw(server, origin % name)[0]
+        check("the origin %s is compared with the target" % name.decode(), got[9:12] == expected, got[:200])
 
 
 def headers_of(server, path, headers, method, body=None):
