@@ -374,6 +374,6 @@ static int agents_resource(struct rpc *rpc)
 
 static const struct api_method methods[] = {
 	{ "/api/v1/agents", connect_resource, agents_resource, API_READ, API_LOOKUP,
-	  "Store an agent's report (POST) or list the reports (GET)", NULL },
+	  "Store an agent's report (POST) or list the reports (GET)", NULL, NULL },
 };
 API_LIST(agents_api, methods);

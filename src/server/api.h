@@ -53,6 +53,11 @@ struct api_method {
 	enum api_cost cost;
 	const char *doc;  /* what it does, in the imperative */
 	const void *args; /* for run, which finds them in rpc->api */
+	/*
+	 * The names of its arguments in the URL, with spaces in between; NULL for none. Others are
+	 * refused (arguments.h), or reported if "*" is one of the names. Free methods have any.
+	 */
+	const char *arguments;
 };
 
 struct api_list {

@@ -13,6 +13,7 @@
 #include "net/http_server.h"
 #include "profile/profile.h"
 #include "server/api.h"
+#include "server/arguments.h"
 #include "server/connect.h"
 #include "server/query_request.h"
 
@@ -38,32 +39,22 @@ static const char *disposition_of(const struct format *f)
 	return "attachment";
 }
 
-/*
- * The complete text must be a number: a truncated link should fail instead of selecting another
- * range.
- */
-static int read_ms(const char *text, int64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = text ? strtoll(text, &end, 10) : 0;
-	return !text || errno || *end || !*text ? -EINVAL : 0;
-}
-
 static int read_request(struct rpc *rpc, struct request *out)
 {
-	const char *selector = http_request_arg(rpc->rq, "query");
+	const char *selector = arguments_text(rpc, "query");
+	int r;
 
-	*out = (struct request){ .type = http_request_arg(rpc->rq, "type"),
+	*out = (struct request){ .type = arguments_text(rpc, "type"),
 				 .selector = selector ? selector : "{}" };
 	if (!out->type)
 		return query_invalid(rpc, "argument \"type\" is missing");
-	if (read_ms(http_request_arg(rpc->rq, "from"), &out->start) < 0 ||
-	    read_ms(http_request_arg(rpc->rq, "until"), &out->end) < 0)
-		return query_invalid(
+	r = arguments_int(rpc, "from", 1, INT64_MAX, &out->start);
+	if (r == 0)
+		r = arguments_int(rpc, "until", 1, INT64_MAX, &out->end);
+	if (r == 0 && (!out->start || !out->end))
+		r = query_invalid(
 			rpc, "arguments \"from\" and \"until\" must be milliseconds since 1970");
-	return 0;
+	return r;
 }
 
 /*
@@ -72,9 +63,9 @@ static int read_request(struct rpc *rpc, struct request *out)
  */
 static int download_profile(struct rpc *rpc)
 {
-	const char *id = http_request_arg(rpc->rq, "format");
+	const char *id = arguments_text(rpc, "format");
 	const struct format *f = format_by_id(id ? id : "pprof");
-	const struct format_options opt = { .title = http_request_arg(rpc->rq, "query") };
+	const struct format_options opt = { .title = arguments_text(rpc, "query") };
 	_cleanup_(query_fini) struct query q = { 0 };
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct request rq = { 0 };
@@ -96,6 +87,6 @@ static int download_profile(struct rpc *rpc)
 
 static const struct api_method methods[] = {
 	{ "/api/v1/profile", connect_get, download_profile, API_READ, API_QUERY,
-	  "Download merged profiles as a file", NULL },
+	  "Download merged profiles as a file", NULL, "type query from until format" },
 };
 API_LIST(download_api, methods);

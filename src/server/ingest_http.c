@@ -31,17 +31,16 @@
 #include "net/http_server.h"
 #include "profile/profile.h"
 #include "server/api.h"
+#include "server/arguments.h"
 #include "server/connect.h"
 #include "server/ingest.h"
 #include "server/ingest_text.h"
 #include "server/multipart.h"
 #include "server/rpc.h"
 #include "server/server_options.h"
-#include "server/time_arg.h"
 #include "store/block.h"
 
-enum { MAX_HZ = 1000000 };
-#define BAD_RATE "argument \"sampleRate\" must be 1 to 1000000 Hz"
+enum { MAX_HZ = 1000000, DEFAULT_HZ = 100 };
 
 /* Profile types by the last part of an application's name. */
 static const struct kind {
@@ -70,16 +69,29 @@ static const struct kind {
 	{ "exceptions", "exceptions", "exceptions", "count", "", "", false },
 };
 
+/* Units of time, and those of other values, which are counts here. */
+static const struct {
+	const char *name;
+	int64_t ns; /* 0: not a unit of time */
+} units[] = {
+	{ "nanoseconds", 1 },
+	{ "microseconds", 1000 },
+	{ "milliseconds", CLOCK_MS_NS },
+	{ "seconds", CLOCK_SECOND_NS },
+	{ "samples", 0 },
+	{ "count", 0 },
+	{ "objects", 0 },
+	{ "goroutines", 0 },
+	{ "bytes", 0 },
+	{ "lock_samples", 0 },
+	{ "lock_nanoseconds", 0 },
+	{ "trace_samples", 0 },
+	{ "exceptions", 0 },
+};
+
 /* Nanoseconds per @unit; 0 if @unit is NULL or not a unit of time. */
 static int64_t unit_ns(const char *unit)
 {
-	static const struct {
-		const char *name;
-		int64_t ns;
-	} units[] = { { "nanoseconds", 1 },
-		      { "microseconds", 1000 },
-		      { "milliseconds", CLOCK_MS_NS },
-		      { "seconds", CLOCK_SECOND_NS } };
 
 	for (size_t i = 0; unit && i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(unit, units[i].name))
@@ -141,7 +153,9 @@ struct ingest_http {
 	struct profile *p;
 	struct jfr_profiles recording;        /* the profiles of a JFR recording, in place of @p */
 	const char *display[BLOCK_MAX_TYPES]; /* of the pprof's sample types, or NULL */
-	int64_t from, until;
+	int64_t from, until;                  /* 0 if not given */
+	int64_t hz;                           /* the same */
+	const char *unit;                     /* NULL if not given */
 };
 
 static void ingest_http_fini(struct ingest_http *g)
@@ -159,7 +173,38 @@ static bool is_multipart(const char *content_type)
 
 static const char *arg(const struct ingest_http *g, const char *name)
 {
-	return http_request_arg(g->rpc->rq, name);
+	return arguments_text(g->rpc, name);
+}
+
+/*
+ * Values of "units" and "aggregationType" are checked for every format, although only stacks with
+ * counts have units and the store always adds.
+ */
+static int read_arguments(struct ingest_http *g)
+{
+	static const char *const aggregations[] = { "sum", "average", "avg", NULL };
+	const struct rpc *rpc = g->rpc;
+	size_t i = 0, aggregation;
+	int r = arguments_time(rpc, "from", g->in.now_ns, &g->from);
+
+	if (r == 0)
+		r = arguments_time(rpc, "until", g->in.now_ns, &g->until);
+	if (r == 0)
+		r = arguments_int(rpc, "sampleRate", 1, MAX_HZ, &g->hz);
+	if (r == 0)
+		r = arguments_choice(rpc, "aggregationType", aggregations, &aggregation);
+	if (r < 0)
+		return r;
+	if (g->from && g->until && g->until < g->from)
+		return err_set(rpc->err, -EINVAL, "argument \"until\" is before \"from\"");
+	g->unit = arg(g, "units");
+	while (g->unit && i < sizeof(units) / sizeof(units[0]) &&
+	       strcmp(g->unit, units[i].name) != 0)
+		i++;
+	return i < sizeof(units) / sizeof(units[0])
+		       ? 0
+		       : err_set(rpc->err, -EINVAL, "argument \"units\": unknown unit \"%.40s\"",
+				 g->unit);
 }
 
 /* Sets the period's type, unit and length. */
@@ -182,8 +227,7 @@ static int set_period(struct profile *p, const struct kind *k, int64_t period)
  */
 static int retype(struct ingest_http *g, const char *unit)
 {
-	const char *rate = arg(g, "sampleRate");
-	long long hz = rate ? strtoll(rate, NULL, 10) : 100;
+	int64_t hz = g->hz ? g->hz : DEFAULT_HZ;
 	const struct kind *k = split_kind(g->app);
 	int64_t factor = 1, period;
 	int r;
@@ -192,8 +236,6 @@ static int retype(struct ingest_http *g, const char *unit)
 		return err_set(g->rpc->err, -EINVAL,
 			       "argument \"name\": cannot determine the profile type of \"%.60s\"",
 			       g->app);
-	if (hz <= 0 || hz > MAX_HZ)
-		return err_set(g->rpc->err, -EINVAL, BAD_RATE);
 	period = k->sampled ? CLOCK_SECOND_NS / hz : 1;
 	if (!strcmp(k->unit, "nanoseconds"))
 		factor = unit_ns(unit) ? unit_ns(unit) : period;
@@ -218,7 +260,7 @@ static int read_stacks(struct ingest_http *g, enum ingest_text kind)
 
 	if (r == 0)
 		r = folded_read(&g->p, text.data, text.len, &max, g->rpc->err);
-	return r < 0 ? r : retype(g, arg(g, "units"));
+	return r < 0 ? r : retype(g, g->unit);
 }
 
 /* The unit of the file's weights takes the place of the argument "units". */
@@ -409,16 +451,12 @@ static int read_jfr(struct ingest_http *g, const char *type)
 	_cleanup_(buf_fini) struct buf jfr_mem = { 0 }, labels_mem = { 0 };
 	_cleanup_(jfr_labels_fini) struct jfr_labels labels = { 0 };
 	const struct codec_limits max = ingest_limits(g->rpc);
-	const char *rate = arg(g, "sampleRate");
-	long long hz = rate ? strtoll(rate, NULL, 10) : 0;
 	struct jfr_options opt = { .labels = &labels };
 	struct multipart_part jfr = { g->rpc->body, g->rpc->len };
 	int r = 0;
 
-	if (hz < 0 || hz > MAX_HZ)
-		return err_set(g->rpc->err, -EINVAL, BAD_RATE);
-	if (hz)
-		opt.period_ns = CLOCK_SECOND_NS / hz;
+	if (g->hz)
+		opt.period_ns = CLOCK_SECOND_NS / g->hz;
 	if (is_multipart(type)) {
 		if (multipart_find(type, g->rpc->body, g->rpc->len, "jfr", &jfr) < 0)
 			return err_set(g->rpc->err, -EBADMSG, "the form has no part \"jfr\"");
@@ -442,7 +480,7 @@ static int read_body(struct ingest_http *g)
 	const char *type = http_request_header(g->rpc->rq, "Content-Type");
 	int r;
 
-	if (!format || !format[0])
+	if (!format)
 		format = is_multipart(type) ? "multipart" : "folded";
 	if (!strcmp(format, "groups"))
 		format = "folded";
@@ -473,14 +511,12 @@ static int begin(struct ingest_http *g)
 
 	ingest_init(&g->in, g->rpc->opt->max_age_ns);
 	g->in.max_names = g->rpc->opt->max_names;
-	g->app = name && name[0] ? strdup(name) : NULL;
+	g->app = name ? strdup(name) : NULL;
 	if (!g->app)
 		return err_set(g->rpc->err, -EINVAL, "argument \"name\" is missing");
-	g->from = time_arg_parse(arg(g, "from"), g->in.now_ns);
-	g->until = time_arg_parse(arg(g, "until"), g->in.now_ns);
-	if (g->from && g->until && g->until < g->from)
-		return err_set(g->rpc->err, -EINVAL, "argument \"until\" is before \"from\"");
-	r = read_name(g->app, &g->labels, g->rpc->err);
+	r = read_arguments(g);
+	if (r == 0)
+		r = read_name(g->app, &g->labels, g->rpc->err);
 	if (r == 0 && !g->app[0])
 		r = err_set(g->rpc->err, -EINVAL, "argument \"name\" has no application name");
 	return r < 0 ? r
@@ -507,10 +543,13 @@ static int ingest(struct rpc *rpc)
 	return r < 0 ? r : ingest_store(&g.in, rpc);
 }
 
+/* SDKs of other versions may send more. */
+#define ARGUMENTS "name from until sampleRate spyName units aggregationType format *"
+
 static const struct api_method methods[] = {
 	{ "/ingest", connect_upload, ingest, API_WRITE, API_PUSH,
-	  "Store one profile in any format that Pyroscope accepts here", NULL },
+	  "Store one profile in any format that Pyroscope accepts here", NULL, ARGUMENTS },
 	{ "/pyroscope/ingest", connect_upload, ingest, API_WRITE, API_PUSH,
-	  "Store one profile; an alias of /ingest", NULL },
+	  "Store one profile; an alias of /ingest", NULL, ARGUMENTS },
 };
 API_LIST(ingest_api, methods);

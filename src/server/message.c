@@ -21,6 +21,7 @@
 #include "base/base64.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/decimal.h"
 #include "base/err.h"
 #include "base/json_read.h"
 #include "codec/common/wire.h"
@@ -237,13 +238,12 @@ static const struct message_field *field_by_name(const struct message *m, const 
 }
 
 /*
- * Reads an integer: a number, a string of digits (as proto3 writes int64) or an enum's name. A
- * number is read as a double, so an integer beyond 2^53 is exact only as a string; the limit keeps
- * the conversion to int64_t defined.
+ * Reads an integer: a number without a fraction, a string of digits (as proto3 writes int64) or an
+ * enum's name. A number is read as a double, so an integer beyond 2^53 is exact only as a string;
+ * the limit keeps the conversion to int64_t defined.
  */
 static int json_int(struct reader *rd, const struct message_field *f, int64_t *out)
 {
-	char *end;
 	double v;
 	int r;
 
@@ -252,7 +252,7 @@ static int json_int(struct reader *rd, const struct message_field *f, int64_t *o
 		if (r < 0 || !(v >= -9.2e18 && v <= 9.2e18))
 			return -EBADMSG;
 		*out = (int64_t)v;
-		return 0;
+		return (double)*out == v ? 0 : -EBADMSG;
 	}
 	r = json_read_string(&rd->json);
 	if (r < 0)
@@ -263,9 +263,7 @@ static int json_int(struct reader *rd, const struct message_field *f, int64_t *o
 			return 0;
 		}
 	}
-	errno = 0;
-	*out = strtoll((const char *)rd->json.text.data, &end, 10);
-	return errno || *end || !rd->json.text.len ? -EBADMSG : 0;
+	return decimal_parse((const char *)rd->json.text.data, out) < 0 ? -EBADMSG : 0;
 }
 
 /* The decoded bytes become the memory's own, so they are not copied again. */
@@ -337,9 +335,9 @@ static int json_value(struct reader *rd, const struct message_field *f, void *ou
 		if (json_read_peek(&rd->json) != '"')
 			return json_read_number(&rd->json, at);
 		r = json_read_string(&rd->json);
-		if (r == 0)
-			*(double *)at = strtod((const char *)rd->json.text.data, NULL);
-		return r;
+		return r < 0 || decimal_parse_double((const char *)rd->json.text.data, at) == 0
+			       ? r
+			       : -EBADMSG;
 	case MESSAGE_STRING:
 		r = json_read_string(&rd->json);
 		return r < 0 ? r : copy_string(rd, rd->json.text.data, rd->json.text.len, at);

@@ -219,8 +219,8 @@ int otlp_own(struct rpc *rpc)
 
 static const struct api_method methods[] = {
 	{ "/v1development/profiles", connect_otlp, otlp_export, API_WRITE, API_PUSH,
-	  "Store OTLP profiles sent over HTTP", NULL },
+	  "Store OTLP profiles sent over HTTP", NULL, NULL },
 	{ "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export", grpc_call,
-	  otlp_export, API_WRITE, API_PUSH, "Store OTLP profiles sent over gRPC", NULL },
+	  otlp_export, API_WRITE, API_PUSH, "Store OTLP profiles sent over gRPC", NULL, NULL },
 };
 API_LIST(otlp_api, methods);

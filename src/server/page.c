@@ -50,11 +50,11 @@ static int page_get(struct rpc *rpc)
 }
 
 static const struct api_method methods[] = {
-	{ "/", connect_get, page_get, API_CLIENT, API_FREE, "Return the web page", NULL },
+	{ "/", connect_get, page_get, API_CLIENT, API_FREE, "Return the web page", NULL, NULL },
 	{ LOGIN_PATH, login_frame, login_sign_in, API_OPEN, API_VERIFY,
-	  "Return the form to sign in, or sign in with it", NULL },
-	{ "/logout", login_frame_out, login_sign_out, API_OPEN, API_FREE, "Sign out", NULL },
+	  "Return the form to sign in, or sign in with it", NULL, NULL },
+	{ "/logout", login_frame_out, login_sign_out, API_OPEN, API_FREE, "Sign out", NULL, NULL },
 	{ "/api/v1/session", connect_get, login_session, API_CLIENT, API_FREE,
-	  "Return the user of the session", NULL },
+	  "Return the user of the session", NULL, NULL },
 };
 API_LIST(web_page_api, methods);

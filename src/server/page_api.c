@@ -160,6 +160,6 @@ static const struct api_method methods[] = {
 	METHOD("Targets", API_LOOKUP, page_api_senders, 1, query_check_optional_type,
 	       "List the senders of profiles by labels"),
 	{ "/cameo.v1.PageService/", connect_call_json, api_unknown_method, API_READ, API_FREE,
-	  "Reject an unknown method", NULL },
+	  "Reject an unknown method", NULL, NULL },
 };
 API_LIST(page_api, methods);

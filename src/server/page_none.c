@@ -17,6 +17,6 @@ static int page_get(struct rpc *rpc)
 }
 
 static const struct api_method methods[] = {
-	{ "/", connect_get, page_get, API_CLIENT, API_FREE, "Return the web page", NULL },
+	{ "/", connect_get, page_get, API_CLIENT, API_FREE, "Return the web page", NULL, NULL },
 };
 API_LIST(web_page_api, methods);

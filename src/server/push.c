@@ -158,6 +158,6 @@ static int push(struct rpc *rpc)
 
 static const struct api_method methods[] = {
 	{ "/push.v1.PusherService/Push", connect_call, push, API_WRITE, API_PUSH,
-	  "Store pprof profiles with the labels of their series", NULL },
+	  "Store pprof profiles with the labels of their series", NULL, NULL },
 };
 API_LIST(push_api, methods);

@@ -255,6 +255,6 @@ static const struct api_method methods[] = {
 	METHOD("GetProfileStats", API_LOOKUP, &none_message, NULL, querier_stats,
 	       "Return the time range of the stored profiles"),
 	{ "/querier.v1.QuerierService/", connect_call, api_unknown_method, API_READ, API_FREE,
-	  "Reject an unknown method", NULL },
+	  "Reject an unknown method", NULL, NULL },
 };
 API_LIST(querier_api, methods);

@@ -59,21 +59,58 @@ static int parse_type(struct query *q, struct rpc *rpc)
 	return 0;
 }
 
-/*
- * The server's time limit, or the client's (Connect-Timeout-Ms, at most ten digits) if that is
- * shorter. A malformed header is ignored.
- */
-static int64_t time_limit(const struct rpc *rpc)
+/* Nanoseconds per unit of grpc-timeout. */
+static int64_t timeout_unit(char unit)
 {
-	int64_t most = rpc->opt->max_query_ns ? rpc->opt->max_query_ns : NORMAL_QUERY_NS;
-	const char *text = http_request_header(rpc->rq, "Connect-Timeout-Ms");
-	size_t n = text ? strspn(text, "0123456789") : 0;
-	int64_t ms;
+	static const struct {
+		char name;
+		int64_t ns;
+	} all[] = {
+		{ 'H', 3600LL * CLOCK_SECOND_NS },
+		{ 'M', 60LL * CLOCK_SECOND_NS },
+		{ 'S', CLOCK_SECOND_NS },
+		{ 'm', CLOCK_MS_NS },
+		{ 'u', 1000 },
+		{ 'n', 1 },
+	};
 
-	if (!n || n > 10 || text[n])
-		return most;
-	ms = strtoll(text, NULL, 10);
-	return ms < most / CLOCK_MS_NS ? ms * CLOCK_MS_NS : most;
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].name == unit)
+			return all[i].ns;
+	return 0;
+}
+
+/*
+ * A client's time limit: Connect-Timeout-Ms has at most ten digits, grpc-timeout eight and a unit.
+ * *@out is unchanged without one.
+ */
+static int client_limit(const struct rpc *rpc, int64_t *out)
+{
+	const char *ms = http_request_header(rpc->rq, "Connect-Timeout-Ms");
+	const char *grpc = http_request_header(rpc->rq, "grpc-timeout"), *text = ms ? ms : grpc;
+	size_t n = text ? strspn(text, "0123456789") : 0;
+	int64_t unit;
+
+	if (!text)
+		return 0;
+	unit = ms ? CLOCK_MS_NS : n && text[n] && !text[n + 1] ? timeout_unit(text[n]) : 0;
+	if (!n || n > (ms ? 10u : 8u) || !unit || (ms && text[n]))
+		return err_set(rpc->err, -EINVAL, "header %s: \"%.40s\" is not a time limit",
+			       ms ? "Connect-Timeout-Ms" : "grpc-timeout", text);
+	if (__builtin_mul_overflow((int64_t)strtoll(text, NULL, 10), unit, out))
+		*out = INT64_MAX;
+	return 0;
+}
+
+/* The deadline follows from the server's time limit, or from the client's if that is shorter. */
+static int set_deadline(struct query *q, const struct rpc *rpc)
+{
+	int64_t limit = rpc->opt->max_query_ns ? rpc->opt->max_query_ns : NORMAL_QUERY_NS;
+	int64_t own = limit;
+	int r = client_limit(rpc, &own);
+
+	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() + (own < limit ? own : limit);
+	return r;
 }
 
 /* Appends to the question; a request may have two queries. */
@@ -105,12 +142,11 @@ static int parse_range(struct query *q, struct rpc *rpc)
 	if (rpc->opt->max_range_ns && q->sel.end_ns - q->sel.start_ns > rpc->opt->max_range_ns)
 		return err_set(rpc->err, -ERANGE,
 			       "the range exceeds the limit of this server (--query-days)");
-	q->sel.deadline_ns = (int64_t)clock_monotonic_ns() + time_limit(rpc);
 	q->sel.max_nodes = rpc->opt->max_nodes;
 	q->sel.cancelled = http_request_abandoned(rpc->rq);
 	q->sel.read = &rpc->read;
 	note_question(rq, rpc);
-	return 0;
+	return set_deadline(q, rpc);
 }
 
 /* Matchers accumulate: a request of labels has several selectors, all of which must match. */

@@ -19,12 +19,13 @@
 #include "flame/flame_graph.h"
 #include "flame/merged_stacks.h"
 #include "flame/profile_pair.h"
+#include "flame/prune.h"
 #include "net/http_server.h"
 #include "query/timeline.h"
 #include "server/api.h"
+#include "server/arguments.h"
 #include "server/connect.h"
 #include "server/query_request.h"
-#include "server/time_arg.h"
 
 enum { MIN_STEP_SECONDS = 15, MAX_POINTS = 1500, HOUR_SECONDS = 3600 };
 
@@ -56,57 +57,39 @@ static const struct side_names right = { "rightQuery", "rightFrom", "rightUntil"
 /* Both spellings of the argument are in use. */
 static int read_max_nodes(struct rpc *rpc, struct request *rq)
 {
-	const char *text = http_request_arg(rpc->rq, "maxNodes");
-	char *end = NULL;
+	int r = arguments_int(rpc, "maxNodes", 0, PRUNE_MAX_NODES, &rq->max_nodes);
 
-	if (!text)
-		text = http_request_arg(rpc->rq, "max-nodes");
-	if (!text || !text[0])
-		return 0;
-	errno = 0;
-	rq->max_nodes = strtoll(text, &end, 10);
-	return errno || *end ? query_invalid(rpc, "argument \"maxNodes\" is not a number") : 0;
-}
-
-/* A malformed time is an error and does not select another range. */
-static int read_time(struct rpc *rpc, const char *name, int64_t now_ns, int64_t *out)
-{
-	const char *text = http_request_arg(rpc->rq, name);
-
-	*out = time_arg_parse(text, now_ns);
-	return *out || !text || !text[0]
-		       ? 0
-		       : err_set(rpc->err, -EINVAL, "argument \"%s\" is not a time", name);
+	return r < 0 || rq->max_nodes
+		       ? r
+		       : arguments_int(rpc, "max-nodes", 0, PRUNE_MAX_NODES, &rq->max_nodes);
 }
 
 /* Options that this server lacks are refused. */
 static int check_options(struct rpc *rpc)
 {
-	const char *aggregation = http_request_arg(rpc->rq, "aggregation");
-	const char *format = http_request_arg(rpc->rq, "format");
+	static const char *const aggregations[] = { "sum", "avg", NULL };
+	const char *format = arguments_text(rpc, "format");
+	size_t i;
 
-	if (aggregation && aggregation[0] && strcmp(aggregation, "sum") != 0 &&
-	    strcmp(aggregation, "avg") != 0)
-		return query_invalid(rpc, "argument \"aggregation\" must be sum or avg");
-	if (format && format[0] && strcmp(format, "json") != 0)
+	if (format && strcmp(format, "json") != 0)
 		return err_set(rpc->err, -ENOSYS, "argument \"format\" must be json");
-	return 0;
+	return arguments_choice(rpc, "aggregation", aggregations, &i);
 }
 
 /* Reads the query and range of one side; the range defaults to the last hour. */
 static int read_side(struct rpc *rpc, const struct side_names *names, struct side *s)
 {
-	const char *query = http_request_arg(rpc->rq, names->query), *brace;
+	const char *query = arguments_text(rpc, names->query), *brace;
 	int64_t now = (int64_t)clock_unix_ns(), from = 0, until = 0;
 	int r = check_options(rpc);
 
 	if (r == 0)
-		r = read_time(rpc, names->from, now, &from);
+		r = arguments_time(rpc, names->from, now, &from);
 	if (r == 0)
-		r = read_time(rpc, names->until, now, &until);
+		r = arguments_time(rpc, names->until, now, &until);
 	if (r < 0)
 		return r;
-	if (!query || !query[0])
+	if (!query)
 		return err_set(rpc->err, -EINVAL, "argument \"%s\" is missing", names->query);
 	brace = strchr(query, '{');
 	s->type = strndup(query, brace ? (size_t)(brace - query) : strlen(query));
@@ -114,7 +97,7 @@ static int read_side(struct rpc *rpc, const struct side_names *names, struct sid
 		return -ENOMEM;
 	until = until ? until : now;
 	from = from ? from : until - HOUR_SECONDS * (int64_t)CLOCK_SECOND_NS;
-	s->by = http_request_arg(rpc->rq, "groupBy");
+	s->by = arguments_text(rpc, "groupBy");
 	s->rq.type = s->type;
 	s->rq.selector = brace ? brace : "{}";
 	s->rq.start = from / CLOCK_MS_NS;
@@ -226,12 +209,12 @@ static void put_timelines(struct json *j, const struct timeline *t)
 /* The step grows with the range, to at most MAX_POINTS points, and is never below 15 seconds. */
 static int build_timeline(struct rpc *rpc, const struct side *s, struct timeline *out)
 {
-	const char *aggregation = http_request_arg(rpc->rq, "aggregation");
+	const char *aggregation = arguments_text(rpc, "aggregation");
 	int64_t seconds = (s->rq.end - s->rq.start) / 1000, step = seconds / MAX_POINTS;
 	const struct timeline_options opt = {
 		.step_ms = 1000 * (step > MIN_STEP_SECONDS ? step : MIN_STEP_SECONDS),
 		.group_by = &s->by,
-		.n_group_by = s->by && s->by[0],
+		.n_group_by = s->by != NULL,
 		.average = aggregation && !strcmp(aggregation, "avg"),
 	};
 
@@ -353,8 +336,12 @@ static int render_diff(struct rpc *rpc)
 
 static const struct api_method methods[] = {
 	{ "/pyroscope/render", connect_get, render_single, API_READ, API_QUERY,
-	  "Merge profiles into a flame graph and a timeline", NULL },
+	  "Merge profiles into a flame graph and a timeline", NULL,
+	  "query from until groupBy aggregation format maxNodes max-nodes" },
 	{ "/pyroscope/render-diff", connect_get, render_diff, API_READ, API_QUERY,
-	  "Compare two merged profiles in a flame graph", NULL },
+	  "Compare two merged profiles in a flame graph", NULL,
+	  "leftQuery leftFrom leftUntil rightQuery rightFrom rightUntil aggregation format "
+	  "maxNodes "
+	  "max-nodes" },
 };
 API_LIST(render_api, methods);

@@ -23,6 +23,7 @@
 #include "server/access.h"
 #include "server/admission.h"
 #include "server/api.h"
+#include "server/arguments.h"
 #include "server/connect.h"
 #include "server/counters.h"
 #include "server/grpc.h"
@@ -121,7 +122,9 @@ static int serve(struct server *s, struct rpc *rpc)
 	if (bytes && !reserve(s, bytes))
 		return err_set(rpc->err, -ENOMEM,
 			       "the memory budget of the server is exhausted; retry later");
-	if (api_is_first(rpc) && rpc->api->cost == API_PUSH)
+	if (rpc->api->cost != API_FREE && rpc->api->cost != API_VERIFY)
+		r = arguments_check(rpc);
+	if (r == 0 && api_is_first(rpc) && rpc->api->cost == API_PUSH)
 		r = charge_bytes(rpc);
 	if (r == 0)
 		rpc->api->framing(rpc, rpc->api->run);

@@ -119,16 +119,16 @@ static int status_settings(struct rpc *rpc)
 
 static const struct api_method methods[] = {
 	{ "/version.v1.Version/Version", connect_call, status_version, API_CLIENT, API_FREE,
-	  "Return the version of the query API", NULL },
+	  "Return the version of the query API", NULL, NULL },
 	{ "/capabilities.v1.FeatureFlagsService/GetFeatureFlags", connect_call, status_features,
-	  API_CLIENT, API_FREE, "List the supported features", NULL },
+	  API_CLIENT, API_FREE, "List the supported features", NULL, NULL },
 	{ "/settings.v1.SettingsService/Get", connect_call, status_settings, API_CLIENT, API_FREE,
-	  "Return the stored settings, which are always empty", NULL },
+	  "Return the stored settings, which are always empty", NULL, NULL },
 	{ "/ready", connect_get, status_ready, API_OPEN, API_FREE,
-	  "Report whether the server can store and answer", NULL },
+	  "Report whether the server can store and answer", NULL, NULL },
 	{ "/metrics", connect_get, status_metrics, API_READ_ALL, API_FREE,
-	  "Return metrics for Prometheus", NULL },
+	  "Return metrics for Prometheus", NULL, NULL },
 	{ "/api/v1/status/buildinfo", connect_get, status_build, API_CLIENT, API_FREE,
-	  "Return the version of the server", NULL },
+	  "Return the version of the server", NULL, NULL },
 };
 API_LIST(status_api, methods);

@@ -5,37 +5,46 @@
  */
 #include "server/time_arg.h"
 
-#include <stdlib.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/decimal.h"
 
-/* The time before @now_ns of "", "-90s" or "-1h"; 0 if @s is malformed. */
-static int64_t parse_relative(const char *s, int64_t now_ns)
+/* What follows "now": "", "-90s" or "-1h". */
+static int parse_relative(const char *s, int64_t now_ns, int64_t *out)
 {
 	static const char names[] = "smhd";
 	static const int64_t seconds[] = { 1, 60, 3600, 86400 };
+	size_t len = strlen(s);
 	const char *unit;
-	long long n;
-	char *end;
+	char number[8];
+	int64_t n;
 
-	if (!*s)
-		return now_ns;
-	n = *s == '-' ? strtoll(s + 1, &end, 10) : 0;
-	unit = n > 0 && n < 100000 && *end ? strchr(names, *end) : NULL;
-	return unit ? now_ns - n * seconds[unit - names] * CLOCK_SECOND_NS : 0;
+	*out = now_ns;
+	if (!len)
+		return 0;
+	unit = s[0] == '-' && len > 2 && len < sizeof(number) ? strchr(names, s[len - 1]) : NULL;
+	if (!unit)
+		return -EINVAL;
+	snprintf(number, sizeof(number), "%.*s", (int)len - 2, s + 1);
+	if (decimal_parse(number, &n) < 0 || n <= 0)
+		return -EINVAL;
+	*out = now_ns - n * seconds[unit - names] * CLOCK_SECOND_NS;
+	return *out > 0 ? 0 : -EINVAL;
 }
 
-int64_t time_arg_parse(const char *s, int64_t now_ns)
+int time_arg_parse(const char *s, int64_t now_ns, int64_t *out)
 {
-	long long v;
+	int64_t v;
 
-	if (s && !strncmp(s, "now", 3))
-		return parse_relative(s + 3, now_ns);
-	v = s ? strtoll(s, NULL, 10) : 0;
-	if (v <= 0)
-		return 0;
-	if (v < 100000000000LL)
-		return v * CLOCK_SECOND_NS;
-	return v < 100000000000000LL ? v * CLOCK_MS_NS : v;
+	if (!strncmp(s, "now", 3))
+		return parse_relative(s + 3, now_ns, out);
+	if (decimal_parse(s, &v) < 0 || v <= 0)
+		return -EINVAL;
+	*out = v < 100000000000LL      ? v * CLOCK_SECOND_NS
+	       : v < 100000000000000LL ? v * CLOCK_MS_NS
+				       : v;
+	return 0;
 }

@@ -6,7 +6,7 @@
 
 /*
  * Parses "now", "now-90s", "now-1h" or a number of seconds, milliseconds or nanoseconds since 1970,
- * which are distinguished by magnitude. Units of relative times are s, m, h and d. Returns
- * nanoseconds since 1970, or 0 if @s is NULL or malformed; callers substitute their default for 0.
+ * which are distinguished by magnitude. Units of relative times are s, m, h and d. Sets *@out to
+ * nanoseconds since 1970, more than 0. Returns 0, or -EINVAL if @s is anything else.
  */
-int64_t time_arg_parse(const char *s, int64_t now_ns);
+int time_arg_parse(const char *s, int64_t now_ns, int64_t *out);

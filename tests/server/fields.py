@@ -188,6 +188,22 @@ def check_render(server):
             check("render, %s=%s: status %d" % (name, text, want), status == want, status)
 
 
+def check_ingest(server):
+    """Nothing is stored at a time that the client did not mean."""
+    before = server.total('{service_name="late"}')
+    for arguments, want in (("from=yesterday", 400), ("from=-5", 400), ("until=1795200000x", 400), ("from=now-1y", 400),
+                            ("sampleRate=many", 400), ("sampleRate=0", 400), ("units=parsecs", 400),
+                            ("aggregationType=median", 400), ("format=morse", 400), ("from=1&from=2", 400)):
+        status, _, said = server.ask("/ingest?name=late&%s" % arguments, b"a 1")
+        check("/ingest, %s: status %d with the argument's name" % (arguments, want),
+              status == want and arguments.split("=")[0].encode() in said, (status, said))
+    rq = urllib.request.Request(server.url + "/ingest?name=late&from=%d&color=red&%%0d%%0aX:1=2" % BASE_S, data=b"a 1")
+    with urllib.request.urlopen(rq, timeout=30) as rs:
+        check("/ingest names unknown arguments", rs.headers.get("X-Cameo-Ignored") == "color,__X_1", rs.headers.items())
+    check("and stores only the profile that it accepted", server.total('{service_name="late"}') == before + 1,
+          server.total('{service_name="late"}'))
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
         server = Server(os.path.realpath(sys.argv[1]), os.path.join(tmp, "a"))
@@ -200,6 +216,7 @@ def main():
         check_unknown(server)
         check_push(server)
         check_render(server)
+        check_ingest(server)
         server.stop()
     return finish()
 

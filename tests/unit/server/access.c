@@ -18,7 +18,6 @@
 #include "server/access.h"
 #include "server/quota.h"
 #include "server/secret.h"
-#include "server/time_arg.h"
 #include "store/store.h"
 #include "tests/test.h"
 
@@ -315,24 +314,8 @@ static void a_service_has_a_quota_of_series(void **state)
 	assert_int_equal(quota_charge(NULL, "t", &sp, NULL), 0);
 }
 
-static void times_are_recognized_by_magnitude(void **state)
-{
-	const int64_t now = 1800000000 * (int64_t)CLOCK_SECOND_NS;
-
-	assert_true(time_arg_parse("now", now) == now);
-	assert_true(time_arg_parse("now-90s", now) == now - 90 * (int64_t)CLOCK_SECOND_NS);
-	assert_true(time_arg_parse("now-1h", now) == now - 3600 * (int64_t)CLOCK_SECOND_NS);
-	assert_true(time_arg_parse("1700000000", now) == 1700000000 * (int64_t)CLOCK_SECOND_NS);
-	assert_true(time_arg_parse("1700000000123", now) == 1700000000123 * (int64_t)CLOCK_MS_NS);
-	assert_true(time_arg_parse("1700000000123456789", now) == 1700000000123456789);
-	assert_int_equal(time_arg_parse("now-1y", now), 0);
-	assert_int_equal(time_arg_parse("soon", now), 0);
-	assert_int_equal(time_arg_parse(NULL, now), 0);
-}
-
 TEST_GROUP(test_access, TEST(a_token_is_accepted_as_bearer_and_as_password),
 	   TEST(a_credential_has_a_tenant_and_scopes), TEST(hashes_stand_for_secrets),
 	   TEST(wrong_passwords_are_limited), TEST(a_reload_replaces_all_clients_or_none),
 	   TEST(a_session_ends_with_its_credential), TEST(an_invalid_line_is_refused_by_its_number),
-	   TEST(a_subject_is_found_by_its_complete_name), TEST(a_service_has_a_quota_of_series),
-	   TEST(times_are_recognized_by_magnitude))
+	   TEST(a_subject_is_found_by_its_complete_name), TEST(a_service_has_a_quota_of_series), )

@@ -4,6 +4,7 @@
 int test_access(void);
 int test_agents(void);
 int test_api(void);
+int test_arguments(void);
 int test_attempts(void);
 int test_connect(void);
 int test_failure(void);
@@ -42,8 +43,8 @@ int test_tenant_limits(void);
 int main(int argc, char **argv)
 {
 	symbol_worker_main(argc, argv);
-	return test_access() + test_agents() + test_api() + test_attempts() + test_connect() +
-	       test_failure() + test_grpc() + test_ingest() + test_ingest_http() +
+	return test_access() + test_agents() + test_api() + test_arguments() + test_attempts() +
+	       test_connect() + test_failure() + test_grpc() + test_ingest() + test_ingest_http() +
 	       test_ingest_symbolizer() + test_ingest_text() + test_jwt() + test_log_writer() +
 	       test_login() + test_message() + test_multipart() + test_otlp_ingest() +
 	       test_page_api() + test_page_api_status() + test_page_api_tables() +

@@ -137,7 +137,7 @@ static void the_servers_limit_of_the_range_is_enforced(void **state)
 	scene_end(&s);
 }
 
-/* A limit of 0 ms has passed when the query starts; one that is not a number is ignored. */
+/* A limit of 0 ms has passed when the query starts; one that is not a number is refused. */
 static void the_clients_time_limit_is_used_if_it_is_shorter(void **state)
 {
 	static const char query[] = "{" CPU_QUERY("{}") "}";
@@ -146,9 +146,14 @@ static void the_clients_time_limit_is_used_if_it_is_shorter(void **state)
 		int status;
 	} cases[] = { { "Connect-Timeout-Ms: 0", 504 },
 		      { "Connect-Timeout-Ms: 9999999999", 200 },
-		      { "Connect-Timeout-Ms: -1", 200 },
-		      { "Connect-Timeout-Ms: 1s", 200 },
-		      { "Connect-Timeout-Ms: 00000000000", 200 } };
+		      { "Connect-Timeout-Ms: -1", 400 },
+		      { "Connect-Timeout-Ms: 1s", 400 },
+		      { "Connect-Timeout-Ms: 00000000000", 400 },
+		      { "grpc-timeout: 0n", 504 },
+		      { "grpc-timeout: 99999999H", 200 },
+		      { "grpc-timeout: 123456789S", 400 },
+		      { "grpc-timeout: 1", 400 },
+		      { "grpc-timeout: 1x", 400 } };
 	struct scene s;
 
 	scene_begin_with_data(&s, NULL);

@@ -143,7 +143,7 @@ static void an_invalid_argument_is_refused(void **state)
 		{ "/pyroscope/render?query=%7Bservice_name%3D%22shop%22%7D" RANGE, "profile type" },
 		{ "/pyroscope/render?query=" TYPE "%7Bx" RANGE, "selector" },
 		{ "/pyroscope/render?" SHOP RANGE "&maxNodes=many", "maxNodes" },
-		{ "/pyroscope/render?" SHOP RANGE "&max-nodes=-1", "maxNodes" },
+		{ "/pyroscope/render?" SHOP RANGE "&max-nodes=-1", "max-nodes" },
 		{ "/pyroscope/render?" SHOP RANGE "&maxNodes=99999999999999999999", "maxNodes" },
 		{ "/pyroscope/render?" SHOP "&from=1795200030&until=1795199985", "after" },
 	};
