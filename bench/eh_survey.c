@@ -61,7 +61,7 @@ static void describe_value(const struct eh_frame *ef, const struct cfi_value *v,
 
 static int note_unsupported(void *ctx, uint64_t start, uint64_t end, const struct cfi_state *s)
 {
-	static const char *const column[] = { "rbx", "rbp", "rsp", "ra" };
+	static const char *const column[] = { "rax", "rbx", "rbp", "rsp", "ra" };
 	struct survey *sv = ctx;
 	struct unwind_rule rule;
 	char name[KIND_LEN], part[64];

@@ -8,6 +8,7 @@
  * because ld.so's lazy binding and some assembly use it as their frame register.
  */
 #include "bpf/lib/calls.h"
+#include "bpf/lib/eh_return.h"
 #include "bpf/lib/generated.h"
 #include "bpf/lib/walk_memory.h"
 
@@ -50,11 +51,22 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 	}
 }
 
-/* True if the rule has the flag @what (UNWIND_SWEPT or UNWIND_INJECTED). */
+/* True if the rule has the flag @what (UNWIND_SWEPT, UNWIND_INJECTED or UNWIND_EH_RETURN). */
 static __always_inline int rule_says(const struct unwind_rule *rule, __u32 what)
 {
 	return (rule->cfa == UNWIND_CFA_RSP || rule->cfa == UNWIND_CFA_RBP) &&
 	       rule->cfa_reg == what;
+}
+
+/*
+ * True in the last instructions of a function that returns to an exception handler: GCC has its
+ * stack pointer in rcx, and then the address, at which no call returns.
+ */
+static __always_inline int rule_jumps(const struct unwind_rule *rule)
+{
+	return rule->cfa_reg == UREG_RCX &&
+	       (rule->cfa == UNWIND_CFA_RSP_RA_REG ||
+		(rule->cfa == UNWIND_CFA_REG && rule->cfa_off == 8));
 }
 
 /*
@@ -80,9 +92,36 @@ static __always_inline int walk_return(struct walk *w, const struct unwind_rule 
 	if (!ra && rbp && rule_says(rule, UNWIND_SWEPT))
 		return walk_fail(w, WALK_ERR_NO_RULE);
 	r = walk_to_caller(w, ra, cfa, rbp, rbx);
-	if (rule_says(rule, UNWIND_INJECTED))
+	if (rule_says(rule, UNWIND_INJECTED) || rule_jumps(rule))
 		w->is_call = 0;
 	return r;
+}
+
+/* Moves from a function that returns to an exception handler: to the handler if that is known. */
+WALK_FN int walk_eh_return(__u32 which)
+{
+	struct walk *w = walk_get(which);
+	const struct unwind_rule *rule;
+	__u64 ra = 0;
+	int found, r;
+
+	if (!w)
+		return WALK_STOP;
+	rule = rule_get(w->rule);
+	if (!rule || stack_word(w, w->cfa + rule->ra_off, &ra))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	found = walk_find_handler(which, ra) == WALK_CONTINUE;
+	r = walk_return(w, rule, w->cfa);
+	if (r != WALK_CONTINUE)
+		return r;
+	if (found) {
+		w->regs[UREG_RIP] = w->handler.pc;
+		w->regs[UREG_RSP] = w->handler.cfa;
+		w->at_root = 0;
+	}
+	if (found || walk_is_return(which, ra) != WALK_CONTINUE)
+		w->is_call = 0;
+	return WALK_CONTINUE;
 }
 
 /*
@@ -293,6 +332,8 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 		return r;
 	if (rule_goes_up(rule) && w->cfa < w->regs[UREG_RSP] + (rule->cfa != UNWIND_CFA_RSP_RA_REG))
 		return walk_fail(w, WALK_ERR_BAD_CFA);
+	if (rule_says(rule, UNWIND_EH_RETURN))
+		return walk_eh_return(which);
 	return walk_return(w, rule, w->cfa);
 }
 

@@ -94,6 +94,10 @@ struct walk {
 	struct unwind_mapping mapping; /* mapping of the last pc, tried first */
 
 	__u64 cfa; /* CFA of the current frame, as a result of a step function */
+	/* the frame of an exception handler, as a result of walk_find_handler() */
+	struct {
+		__u64 pc, cfa;
+	} handler;
 	/* the search for a return address (generated.h); the best one so far is in cfa */
 	struct {
 		__u64 at;     /* the word that is examined */

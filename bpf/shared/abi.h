@@ -121,6 +121,7 @@ _Static_assert(sizeof(struct record_header) == 72, "record header is an ABI");
 
 /* User registers in DWARF order (System V psABI AMD64, figure 3.36); [16] is rip. */
 enum {
+	UREG_RCX = 2,
 	UREG_RBX = 3,
 	UREG_RBP = 6,
 	UREG_RSP = 7,

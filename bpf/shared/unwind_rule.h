@@ -64,6 +64,11 @@ enum {
 	 * interrupted instruction itself (Go's preemption)
 	 */
 	UNWIND_INJECTED = 2,
+	/*
+	 * the function may return to an exception handler (libgcc's _Unwind_RaiseException): see
+	 * bpf/lib/eh_return.h
+	 */
+	UNWIND_EH_RETURN = 3,
 };
 
 /*
@@ -75,8 +80,8 @@ enum { UNWIND_NO_FRAME = 1 };
 struct unwind_rule {
 	uint8_t cfa; /* enum unwind_cfa */
 	/*
-	 * The register of UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX; UNWIND_SWEPT, UNWIND_INJECTED
-	 * or 0 for _RSP and _RBP; UNWIND_NO_FRAME or 0 for _END.
+	 * The register of UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX; a flag or 0 for
+	 * _RSP and _RBP; UNWIND_NO_FRAME or 0 for _END.
 	 */
 	uint8_t cfa_reg;
 	uint8_t rbp; /* enum unwind_saved */

@@ -60,6 +60,8 @@ static inline struct cfi_value *column_of(struct cfi_state *st, const struct cfi
 	if (reg == common->ra_reg)
 		return &st->col[CFI_RA];
 	switch (reg) {
+	case 0:
+		return &st->col[CFI_RAX];
 	case 3:
 		return &st->col[CFI_RBX];
 	case 6:

@@ -3,15 +3,18 @@
 
 /*
  * The CFA programs of call frame information (DWARF 5, 6.4.2): replays a program and reports where
- * the caller's registers are at each address. It tracks only the CFA and the four registers
+ * the caller's registers are at each address. It tracks only the CFA and the five registers
  * that unwinding needs.
  */
 #include <stdint.h>
 
 #include "elf/eh_cursor.h"
 
-/* The registers whose rules are tracked (x86-64 psABI, figure 3.36: 3, 6, 7 and 16). */
-enum cfi_column { CFI_RBX, CFI_RBP, CFI_RSP, CFI_RA, CFI_N_COLUMNS };
+/*
+ * The registers whose rules are tracked (x86-64 psABI, figure 3.36: 0, 3, 6, 7 and 16). Functions
+ * save rax only if they pass it to an exception handler.
+ */
+enum cfi_column { CFI_RAX, CFI_RBX, CFI_RBP, CFI_RSP, CFI_RA, CFI_N_COLUMNS };
 
 enum cfi_how {
 	CFI_UNSPECIFIED, /* no instruction has set it: the ABI's default applies */

@@ -325,6 +325,16 @@ static void rule_rbx(const struct eh_frame *ef, const struct cfi_value *v, struc
 	out->rbx_off = 0;
 }
 
+/*
+ * Marks functions with GCC's __builtin_eh_return(), which save the registers that a handler
+ * receives.
+ */
+static void rule_eh_return(const struct cfi_value *rax, struct unwind_rule *out)
+{
+	if (rax->how == CFI_OFFSET && (out->cfa == UNWIND_CFA_RSP || out->cfa == UNWIND_CFA_RBP))
+		out->cfa_reg = UNWIND_EH_RETURN;
+}
+
 bool unwind_cfi_rule(const struct eh_frame *ef, const struct eh_frame_fde *fde,
 		     const struct cfi_state *s, struct unwind_rule *out)
 {
@@ -344,6 +354,7 @@ bool unwind_cfi_rule(const struct eh_frame *ef, const struct eh_frame_fde *fde,
 	    rule_return_address(&s->col[CFI_RA], &rule) &&
 	    rule_saved(ef, &s->col[CFI_RBP], &rule.rbp, &rule.rbp_off)) {
 		rule_rbx(ef, &s->col[CFI_RBX], &rule);
+		rule_eh_return(&s->col[CFI_RAX], &rule);
 		*out = rule;
 		return true;
 	}

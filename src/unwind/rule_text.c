@@ -56,6 +56,17 @@ static void add_saved(char *out, size_t *at, const char *reg, uint8_t how, int o
 	}
 }
 
+static const char *flag_text(uint8_t flag)
+{
+	switch (flag) {
+	case UNWIND_SWEPT:
+		return "guessed";
+	case UNWIND_EH_RETURN:
+		return "returns to handlers";
+	}
+	return "injected";
+}
+
 static bool names_register(uint8_t cfa)
 {
 	return cfa == UNWIND_CFA_REG || cfa == UNWIND_CFA_RSP_RA_REG || cfa == UNWIND_CFA_RSP_INDEX;
@@ -74,7 +85,7 @@ void unwind_rule_text(const struct unwind_rule *rule, char *out)
 	if (cfa == UNWIND_CFA_RSP_DEREF || cfa == UNWIND_CFA_RBP_DEREF)
 		add(out, &at, " %+d", rule->cfa_add);
 	if ((cfa == UNWIND_CFA_RSP || cfa == UNWIND_CFA_RBP) && rule->cfa_reg)
-		add(out, &at, "  %s", rule->cfa_reg == UNWIND_SWEPT ? "guessed" : "injected");
+		add(out, &at, "  %s", flag_text(rule->cfa_reg));
 	add_saved(out, &at, "rbp", rule->rbp, rule->rbp_off);
 	add_saved(out, &at, "rbx", rule->rbx, rule->rbx_off);
 	if (rule->ra_off != -8 && cfa > UNWIND_CFA_END)

@@ -92,9 +92,6 @@ def one_name_each(recordings, built, how):
     expect(ours >= ENOUGH and 2 * len(WAYS) <= len(often) <= 10 * len(WAYS) and len(names) <= 40 * len(WAYS), names.most_common(40))
 
 
-INSTALLS = r"_Unwind_Resume|_Unwind_RaiseException|uw_install_context_1|\[libgcc_s.*"
-
-
 def throws(shop):
     """Stacks are complete while an exception is thrown, in the unwinder and where it enters the handler."""
     need("g++")
@@ -110,12 +107,9 @@ def throws(shop):
     inside = [s for s in ours if any(re.search(r"_Unwind_RaiseException|\[libgcc_s", f) for f in s.frames)]
     expect(total(inside) >= ENOUGH // 4, f"{total(inside)} samples in the unwinder of {total(ours)}", show(ours))
     # uw_install_context_1() replaces the return address of its caller by the one of the function that handles the
-    # exception: until the stack pointer follows, no rule leads further, and the stack says that it is incomplete.
-    between = [s for s in cut if re.fullmatch(INSTALLS, user_frames(s)[-1])]
-    cut = [s for s in cut if s not in between]
-    expect(are_rare(cut, ours) and are_rare(lost, ours), f"{total(cut)} incomplete, {total(lost)} with another root:",
+    # exception. A few instructions remain in which the walk cannot recognize that.
+    expect(are_rare(cut, ours, 0.005) and are_rare(lost, ours), f"{total(cut)} incomplete, {total(lost)} with another root:",
            show(cut), show(lost))
-    expect(are_rare(between, ours, 0.05), f"{total(between)} of {total(ours)} between two frames:", show(between))
 
 
 def luajit(_):

@@ -2,6 +2,7 @@
 #include "unwind/cfi.h"
 
 #include "base/cleanup.h"
+#include "bpf/shared/abi.h"
 #include "tests/cfi.h"
 #include "tests/test.h"
 
@@ -95,6 +96,18 @@ static void supports_a_return_address_in_a_register(void **state)
 	ASSERT_REFUSED(0x09, 16, 33);
 }
 
+static void marks_functions_that_return_to_a_handler(void **state)
+{
+	/* rax and rdx saved, in a frame with rbp; then the CFA in rcx, as the epilogue has it */
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP, .cfa_off = 16, .cfa_reg = UNWIND_EH_RETURN), 0x0c,
+		    6, 16, 0x80, 9, 0x81, 8);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8, .cfa_reg = UNWIND_EH_RETURN), 0x80,
+		    9);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_REG, .cfa_off = 8, .cfa_reg = UREG_RCX), 0x0c, 2, 8,
+		    0x80, 9);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8), 0x81, 8);
+}
+
 static void supports_the_plt_of_the_linker(void **state)
 {
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_PLT, .cfa_off = 11), 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f,
@@ -175,7 +188,8 @@ static void supports_the_frame_of_a_signal(void **state)
 }
 
 TEST_GROUP(test_cfi, TEST(supports_registers_and_offsets), TEST(recognizes_the_outermost_frame),
-	   TEST(supports_a_return_address_in_a_register), TEST(supports_the_plt_of_the_linker),
+	   TEST(supports_a_return_address_in_a_register),
+	   TEST(marks_functions_that_return_to_a_handler), TEST(supports_the_plt_of_the_linker),
 	   TEST(supports_realigned_frames), TEST(supports_frames_of_openssl),
 	   TEST(supports_stg_run_of_ghc), TEST(continues_without_rbx),
 	   TEST(refuses_rules_that_the_walk_does_not_support), TEST(supports_the_frame_of_a_signal))

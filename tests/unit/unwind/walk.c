@@ -329,6 +329,70 @@ static void a_cleared_frame_pointer_is_no_root_below_a_return_address(void **sta
 	end(&s);
 }
 
+/* Position of the context of a handler, in the frame of the second function. */
+enum { CONTEXT = 3, HANDLER_OFF = 0x20 };
+
+/* All functions return to exception handlers; the second one is about to enter that of the seventh. */
+static void begin_with_handler(struct scene *s)
+{
+	const unsigned int slot = FRAME_WORDS * 5 + 1;
+
+	begin_with_root(s);
+	s->rules[UNWIND_RULE_FP] = (struct unwind_rule){ .cfa = UNWIND_CFA_RBP,
+							 .cfa_reg = UNWIND_EH_RETURN,
+							 .cfa_off = 16,
+							 .rbp = UNWIND_SAVED_CFA,
+							 .rbp_off = -16,
+							 .ra_off = -8 };
+	s->copy[CONTEXT] = STACK + 8 * slot;
+	s->copy[CONTEXT + 2] = STACK + 8 * (slot + 1);
+	s->copy[CONTEXT + 3] = return_address(1, 6) + HANDLER_OFF;
+}
+
+static void a_handler_is_the_caller_once_its_registers_are_in_place(void **state)
+{
+	const uint64_t *words;
+	bool complete;
+	struct scene s;
+	uint64_t why;
+
+	/* before that the frames in between are still the callers */
+	begin_with_handler(&s);
+	assert_int_equal(walk(&s, &why), N_FRAMES);
+	assert_int_equal(why, 0);
+	s.copy[FRAME_WORDS] = s.copy[FRAME_WORDS * 5];
+	s.copy[FRAME_WORDS + 1] = s.copy[FRAME_WORDS * 5 + 1];
+	assert_int_equal(unwind_walk(s.walker, &s.in, &words, &complete), N_FRAMES - 4);
+	assert_true(complete);
+	assert_int_equal(words[1] & FRAME_OFFSET_MASK, return_address(1, 1) - CODE - 1);
+	assert_int_equal(words[2] & FRAME_OFFSET_MASK, return_address(1, 6) - CODE + HANDLER_OFF);
+	assert_int_equal(words[3] & FRAME_OFFSET_MASK, return_address(1, 7) - CODE - 1);
+	end(&s);
+}
+
+static void a_context_that_contradicts_the_stack_is_no_handler(void **state)
+{
+	struct scene s;
+	uint64_t why;
+
+	begin_with_handler(&s);
+	/* below this frame; apart from its return address; not readable */
+	s.copy[CONTEXT] = STACK;
+	s.copy[CONTEXT + 2] = STACK + 8;
+	assert_int_equal(walk(&s, &why), N_FRAMES);
+	end(&s);
+	begin_with_handler(&s);
+	s.copy[CONTEXT + 2] += 8;
+	assert_int_equal(walk(&s, &why), N_FRAMES);
+	end(&s);
+	begin_with_handler(&s);
+	s.copy[CONTEXT] = UINT64_MAX - 15;
+	s.copy[CONTEXT + 2] = UINT64_MAX - 7;
+	assert_int_equal(walk(&s, &why), N_FRAMES);
+	assert_int_equal(why, 0);
+	end(&s);
+}
+
 /* Positions of the words of an interpreted frame and of its method in the copy. */
 enum { FRAME = 8, METHOD = 100, PART = 110, POOL = 120, CLASS = 130, NAME = 140 };
 
@@ -499,6 +563,8 @@ TEST_GROUP(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
 	   TEST(a_return_address_of_zero_is_the_root),
 	   TEST(a_zero_below_a_return_address_is_no_root),
 	   TEST(a_cleared_frame_pointer_is_no_root_below_a_return_address),
+	   TEST(a_handler_is_the_caller_once_its_registers_are_in_place),
+	   TEST(a_context_that_contradicts_the_stack_is_no_handler),
 	   TEST(a_list_that_was_not_read_with_the_copy_is_not_read_later),
 	   TEST(a_list_that_was_read_with_the_copy_is_used),
 	   TEST(a_list_is_omitted_while_a_stack_is_being_switched),
