@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bisect.h"
 #include "elf/eh_frame.h"
@@ -245,6 +246,21 @@ static bool nothing_follows(const struct x86_insn *insn, const uint8_t *next, si
 }
 
 /*
+ * Decodes an instruction. Two zeros are add %al,(%rax), which no compiler emits, but constants
+ * between functions (OpenSSL's) are mostly small numbers: followed as code, they would lead into
+ * the function behind them.
+ */
+static bool decode(const struct elf_span *code, size_t at, struct x86_insn *out)
+{
+	static const uint8_t zeros[2] = { 0 };
+	const uint8_t *p = code->data + at;
+	size_t left = code->len - at;
+
+	return (left < sizeof(zeros) || memcmp(p, zeros, sizeof(zeros)) != 0) &&
+	       x86_decode(p, left, out);
+}
+
+/*
  * The number of bytes of the function at the beginning of @code; 0 if that is not an instruction.
  */
 static size_t follow_function(const struct elf_span *code)
@@ -253,7 +269,7 @@ static size_t follow_function(const struct elf_span *code)
 	struct x86_insn insn;
 
 	while (at < code->len) {
-		if (!x86_decode(code->data + at, code->len - at, &insn)) {
+		if (!decode(code, at, &insn)) {
 			if (farthest <= at)
 				break;
 			at = farthest; /* over data */

@@ -52,7 +52,7 @@ static const char two_byte_map[] = "mmmmx.....x.xm.b" /* 00 */
 				   "bbbbmmm.mmmmmmmm"
 				   "rrrrrrrrrrrrrrrr" /* 80 */
 				   "mmmmmmmmmmmmmmmm"
-				   "...mbmxx...mbmmm" /* a0 */
+				   "...mbmmm...mbmmm" /* a0 */
 				   "mmmmmmmmmmbmmmmm"
 				   "mmbmbbbm........" /* c0 */
 				   "mmmmmmmmmmmmmmmm"

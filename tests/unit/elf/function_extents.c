@@ -136,6 +136,22 @@ static void an_end_is_within_the_limit_and_the_section(void **state)
 	code_fini(&c);
 }
 
+static void constants_do_not_hide_the_next_function(void **state)
+{
+	/* a function, then the numbers 0, 1 and 4 as OpenSSL's rsaz-avx2 has them, then another */
+	static const char code[] = NOP NOP RET "\0\0\0\0\0\0\0\0\0"
+					       "\1\0\0\0\1\0\0\0\1\0\0\0\1\0\0\0"
+					       "\4\0\0\0\4\0\0\0\4\0\0\0\4\0\0\0" NOP NOP RET;
+	struct code c;
+
+	code_init(&c, code, sizeof(code) - 1);
+	assert_int_equal(start_of(&c, 6), 0);
+	assert_int_equal(start_of(&c, 48), 48);
+	assert_int_equal(start_of(&c, 54), 48);
+	assert_int_equal(end_of(&c, 0), 7);
+	code_fini(&c);
+}
+
 /* A search table whose FDEs cannot be read, as in a file that strip damaged. */
 static void each_entry_of_a_damaged_search_table_is_a_start(void **state)
 {
@@ -169,5 +185,6 @@ TEST_GROUP(test_function_extents, TEST(all_addresses_of_a_function_have_its_star
 	   TEST(a_tail_call_and_a_call_without_return_end_a_function),
 	   TEST(a_conditional_tail_call_ends_at_the_padding),
 	   TEST(data_does_not_hide_the_next_function),
+	   TEST(constants_do_not_hide_the_next_function),
 	   TEST(an_end_is_within_the_limit_and_the_section),
 	   TEST(each_entry_of_a_damaged_search_table_is_a_start))

@@ -37,6 +37,7 @@ static void decodes_lengths(void **state)
 		{ "\xc4\xe3\x7d\x18\xc0\x01", 6 },     /* vinsertf128 */
 		{ "\x62\xf1\x7c\x48\x10\x40\x01", 7 }, /* vmovups with a short displacement */
 		{ "\x0f\x84\x01\x02\x03\x04", 6 },
+		{ "\xf3\x0f\xa7\xc8", 4 }, /* xcrypt-ecb */
 		{ "\xc8\x10\x00\x00", 4 }, /* enter */
 		{ "\xc2\x10\x00", 3 },     /* ret $16 */
 	};
