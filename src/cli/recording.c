@@ -445,10 +445,11 @@ static int recording_write(struct recording *rec, struct frame_symbols *frame_sy
 }
 
 /*
- * Writes the profile and prints the summary. @sampling_cpu_ns is the CPU time used until now. The
- * session is read after symbolization, because its counters include what that found.
+ * Writes the profile and prints the summary. @start_cpu_ns is the CPU time that was used before
+ * sampling began. The session is read after symbolization, because its counters include what that
+ * found.
  */
-static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, struct err *err)
+static int recording_finish(struct recording *rec, uint64_t start_cpu_ns, struct err *err)
 {
 	_cleanup_(frame_symbols_freep) struct frame_symbols *frame_symbols = NULL;
 	struct summary sum = {
@@ -458,7 +459,8 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 		.path = rec->opts->path,
 		.langs = session_langs(rec->session),
 		.verbose = rec->opts->verbose,
-		.sampling_cpu_ns = sampling_cpu_ns,
+		.start_cpu_ns = start_cpu_ns,
+		.sampling_cpu_ns = own_cpu_ns() - start_cpu_ns,
 	};
 	struct frame_symbols_opts lo = {
 		.files = session_files(rec->session),
@@ -478,7 +480,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
 	r = session_stats(rec->session, &sum.session);
 	if (r < 0)
 		return err_set(err, r, "cannot read the BPF counters: %s", strerror(-r));
-	sum.total_cpu_ns = own_cpu_ns();
+	sum.total_cpu_ns = own_cpu_ns() - start_cpu_ns;
 	sum.n_stacks = sample_counts_n_stacks(session_counts(rec->session));
 	frame_symbols_counters(frame_symbols, &sum.symbolizer);
 	summary_print(&sum);
@@ -492,7 +494,7 @@ static int recording_finish(struct recording *rec, uint64_t sampling_cpu_ns, str
  */
 static int recording_record(struct recording *rec, int *out_status, struct err *err)
 {
-	uint64_t cpu_ns;
+	uint64_t start_cpu_ns;
 	int r = session_start(rec->session, err);
 
 	if (r < 0)
@@ -508,11 +510,11 @@ static int recording_record(struct recording *rec, int *out_status, struct err *
 			return 0;
 		}
 	}
-	cpu_ns = own_cpu_ns();
+	start_cpu_ns = own_cpu_ns();
 	r = recording_loop(rec, err);
 	if (r < 0)
 		return r;
-	r = recording_finish(rec, own_cpu_ns() - cpu_ns, err);
+	r = recording_finish(rec, start_cpu_ns, err);
 	if (r < 0 || !rec->child.pid)
 		return r;
 	if (rec->signal == SIGTERM || rec->signal == SIGHUP)

@@ -118,7 +118,8 @@ static void print_approximate(const struct summary *s)
 }
 
 /*
- * Costs are per sample and not in total, so that recordings of different lengths can be compared.
+ * Costs are per sample and not in total, so that recordings of different lengths can be compared;
+ * loading the BPF programs takes most of the time to start, which does not depend on the length.
  * The symbolizer process is not included. The rule cache may have more hits than there are frames,
  * because frames of trampolines and interpreters that are stepped over are not recorded.
  */
@@ -129,9 +130,9 @@ static void print_costs(const struct summary *s)
 	uint64_t n = s->session.records.n_samples ? s->session.records.n_samples : 1;
 
 	fprintf(stderr,
-		"cameo: own CPU time per sample: %.2f us while sampling, %.2f us with "
-		"symbolization and output; BPF %.0f ns per sample (%llu runs)\n",
-		(double)s->sampling_cpu_ns / 1e3 / (double)n,
+		"cameo: own CPU time: %.0f ms to start; per sample %.2f us while sampling, %.2f us "
+		"with symbolization and output; BPF %.0f ns per sample (%llu runs)\n",
+		(double)s->start_cpu_ns / 1e6, (double)s->sampling_cpu_ns / 1e3 / (double)n,
 		(double)s->total_cpu_ns / 1e3 / (double)n, (double)k->run_ns / (double)n,
 		(unsigned long long)k->run_count);
 	fprintf(stderr,

@@ -24,10 +24,10 @@ struct summary {
 	uint64_t duration_ns; /* without symbolization and output */
 	uint64_t n_stacks;    /* distinct ones */
 	/*
-	 * CPU time of this process, without its helper processes: while sampling, and with
-	 * symbolization and output.
+	 * CPU time of this process, without its helper processes: until sampling began, while
+	 * sampling, and from then on with symbolization and output.
 	 */
-	uint64_t sampling_cpu_ns, total_cpu_ns;
+	uint64_t start_cpu_ns, sampling_cpu_ns, total_cpu_ns;
 	const struct event_list *events; /* empty: the CPU clock was sampled */
 	const char *path;                /* of the profile; "-": standard output */
 	const struct langs *langs;       /* may be NULL */

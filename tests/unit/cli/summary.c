@@ -209,15 +209,16 @@ static void costs_are_for_verbose_recordings(void **state)
 {
 	struct summary s = good();
 
+	s.start_cpu_ns = 800000000;
 	s.sampling_cpu_ns = 5000000;
 	s.total_cpu_ns = 9000000;
 	s.session.sampler.run_ns = 3000000;
 	s.session.sampler.run_count = 1234;
 	assert_null(strstr(printed(&s), "own CPU time"));
 	s.verbose = true;
-	assert_non_null(strstr(printed(&s), "own CPU time per sample: 5.00 us while sampling, "
-					    "9.00 us with symbolization and output; BPF 3000 ns "
-					    "per sample (1234 runs)"));
+	assert_non_null(strstr(printed(&s), "own CPU time: 800 ms to start; per sample 5.00 us "
+					    "while sampling, 9.00 us with symbolization and "
+					    "output; BPF 3000 ns per sample (1234 runs)"));
 }
 
 TEST_GROUP(test_summary, TEST(a_recording_without_losses_takes_two_lines),
