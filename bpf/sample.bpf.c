@@ -363,17 +363,24 @@ static __always_inline void count_walk(struct counters *c, struct walk *w)
 		c->walk_errors[last]++;
 }
 
+/* Takes WALK_TURNS_EACH steps at most. */
+WALK_FN int walk_steps(__u32 which)
+{
+	int r = WALK_CONTINUE;
+
+	for (int i = 0; i < WALK_TURNS_EACH && !r; i++)
+		r = walk_step(which);
+	return r;
+}
+
 /* Walks the native stack of a published program. Returns 1 if the agent has to. */
 static __always_inline int native_stack(struct counters *c, struct walk *w, __u32 which)
 {
 	int r = WALK_CONTINUE;
 
 	walk_begin(w);
-	for (int i = 0; i < WALK_TURNS_MAX; i++) {
-		r = walk_step(which);
-		if (r)
-			break;
-	}
+	for (int i = 0; i < WALK_TURNS_MAX / WALK_TURNS_EACH && !r; i++)
+		r = walk_steps(which);
 	if (r == WALK_NEED_FILE || r == WALK_NEED_MAPPINGS)
 		return 1;
 	if (r == WALK_CONTINUE)

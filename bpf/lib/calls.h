@@ -45,6 +45,17 @@ WALK_FN int walk_is_return(__u32 which, __u64 at)
 
 enum { ROOT_WORDS = 128 }; /* words of the stack above a return address of zero that are checked */
 
+/* WALK_CONTINUE if the word of the stack at @at is a return address, -1 if it cannot be read. */
+WALK_FN int walk_is_return_at(__u32 which, __u64 at)
+{
+	struct walk *w = walk_get(which);
+	__u64 word = 0;
+
+	if (!w || stack_word(w, at, &word))
+		return -1;
+	return walk_is_return(which, word);
+}
+
 /*
  * Ends the walk at a return address or a frame pointer of zero. Where code is known to be outermost
  * its rule is UNWIND_CFA_END; besides, hand-made stacks (coroutines) mark their bottom so. But a
@@ -55,15 +66,17 @@ enum { ROOT_WORDS = 128 }; /* words of the stack above a return address of zero 
 WALK_FN int walk_root(__u32 which)
 {
 	struct walk *w = walk_get(which);
-	__u64 at, word = 0;
+	__u64 at;
 
 	if (!w)
 		return WALK_STOP;
 	at = w->regs[UREG_RSP];
 	for (int i = 0; i < ROOT_WORDS; i++, at += 8) {
-		if (stack_word(w, at, &word))
+		int r = walk_is_return_at(which, at);
+
+		if (r < 0)
 			break;
-		if (walk_is_return(which, word) == WALK_CONTINUE)
+		if (r == WALK_CONTINUE)
 			return walk_fail(w, WALK_ERR_IMPLAUSIBLE_ROOT);
 	}
 	return walk_done(w);

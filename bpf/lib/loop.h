@@ -143,8 +143,9 @@ WALK_FN int walk_called(__u32 which, __u32 slot)
 	for (int i = 0; i < PUSHED_WORDS_MAX; i++, at += 8) {
 		if (stack_word(w, at, &ra))
 			return -1;
-		if (ra - w->process.vms[slot].bias > VM_FILE_BYTES_MAX || mapping_find(w, ra - 1) ||
-		    w->mapping.kind != MAPPING_FILE || w->mapping.file != file)
+		if (ra - w->process.vms[slot].bias > VM_FILE_BYTES_MAX ||
+		    !walk_is_mapped(which, ra - 1) || w->mapping.kind != MAPPING_FILE ||
+		    w->mapping.file != file)
 			continue;
 		w->folded = 0;
 		walk_push_run(w, code, FRAME_NATIVE_WORD(file, code->entry[0].lo), slot, 1);

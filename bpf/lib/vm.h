@@ -52,6 +52,15 @@ WALK_FN int vm_step(__u32 which, __u32 slot)
 	return WALK_STOP;
 }
 
+/* Takes VM_STEPS_EACH steps at most; see WALK_TURNS_EACH. */
+WALK_FN int vm_steps(__u32 which, __u32 slot)
+{
+	for (int i = 0; i < VM_STEPS_EACH; i++)
+		if (vm_step(which, slot) != WALK_CONTINUE)
+			return WALK_STOP;
+	return WALK_CONTINUE;
+}
+
 /*
  * Appends the frames of one runtime. A stack without a frame of its loop has none, unless it is
  * incomplete.
@@ -63,8 +72,8 @@ static __always_inline void vm_walk_slot(struct walk *w, __u32 which, __u32 slot
 	vm_start(w);
 	if (vm_begin(which, slot) != WALK_CONTINUE)
 		return;
-	for (int i = 0; i < VM_STEPS_MAX; i++)
-		if (vm_step(which, slot) != WALK_CONTINUE)
+	for (int i = 0; i < VM_STEPS_MAX / VM_STEPS_EACH; i++)
+		if (vm_steps(which, slot) != WALK_CONTINUE)
 			break;
 }
 

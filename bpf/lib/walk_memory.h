@@ -87,6 +87,18 @@ static __always_inline int mapping_find(struct walk *w, __u64 pc)
 	return 0;
 }
 
+/*
+ * True if @addr is mapped; w->mapping is its mapping then. For loops over addresses: inlined into
+ * one, mapping_find() is checked by the verifier in each turn, for each way that the turn before
+ * may have ended.
+ */
+WALK_FN int walk_is_mapped(__u32 which, __u64 addr)
+{
+	struct walk *w = walk_get(which);
+
+	return w && !mapping_find(w, addr);
+}
+
 /* The id of the rule at @off of a file; UNWIND_RULE_NONE if there is none. */
 static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
 {

@@ -18,6 +18,12 @@ enum {
 	LOOP_CALLERS_MAX = 32,
 	LOOP_CALLERS_EACH = 3, /* frames outside of a loop whose registers are stored */
 	VM_STEPS_MAX = 3072,   /* more than VM_FRAMES_MAX: not every step of a list is a frame */
+	/*
+	 * The verifier follows every turn of a loop, so a loop of many turns is two, the inner one
+	 * in a function of its own: N * M turns are checked as N + M.
+	 */
+	WALK_TURNS_EACH = 64,
+	VM_STEPS_EACH = 64,
 	VM_FILE_BYTES_MAX = 64 << 20, /* size of a file whose generated code is stepped through */
 	USER_PAGE = 4096,
 	GUESS_FRAME_MAX =

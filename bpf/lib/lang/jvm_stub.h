@@ -69,7 +69,7 @@ WALK_FN int jvm_leave_called(__u32 which)
 		if (stack_word(w, sp, &ra))
 			break;
 		target = jvm_call_target(w, ra);
-		if (target < begin || target > w->regs[UREG_RIP] || mapping_find(w, ra - 1))
+		if (target < begin || target > w->regs[UREG_RIP] || !walk_is_mapped(which, ra - 1))
 			continue;
 		/* the routine may have pushed rbp first */
 		if (i && !read_user(w->code, 8, target) && code_byte(w, 0) == 0x55 &&
