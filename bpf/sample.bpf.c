@@ -321,7 +321,7 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 			      (bounded_here(w->record.head.n_kernel) & KERNEL_FRAMES_MAX) *
 				      sizeof(__u64),
 			      w->record.words);
-	len = copy_stack(r, w->leaf_regs[UREG_RSP], which == WALK_OFF);
+	len = copy_stack(r, w->leaf_regs[UREG_SP], which == WALK_OFF);
 	n = copy_vm_words(r, w, bounded_here(len));
 	r->head = w->record.head;
 	r->head.type = RECORD_RAW;

@@ -32,7 +32,7 @@ static int check_row(void *ctx, uint64_t start, uint64_t end, const struct cfi_s
 
 	assert(start == rp->at && start < end && end - rp->fde->start <= rp->fde->len);
 	assert(rule.cfa < UNWIND_CFA_MAX && known == (rule.cfa != UNWIND_CFA_NONE));
-	assert(rule.rbp <= UNWIND_SAVED_REG && rule.rbx <= UNWIND_SAVED_REG && rule.cfa_reg < 16);
+	assert(rule.fp <= UNWIND_SAVED_REG && rule.aux <= UNWIND_SAVED_REG && rule.cfa_reg < 16);
 	rp->at = end;
 	return 0;
 }

@@ -117,8 +117,8 @@ static void walk(const struct unwind_mapping *regions, int n, uint64_t rip, uint
 	assert(r == 0);
 	for (int i = 0; i < UREG_COUNT; i++)
 		in.regs[i] = rsp + (uint64_t)i * 8;
-	in.regs[UREG_RIP] = rip;
-	in.regs[UREG_RSP] = rsp;
+	in.regs[UREG_PC] = rip;
+	in.regs[UREG_SP] = rsp;
 	unwind_walker_set_vms(world.walker, &world.now.m.tables);
 	n = (int)unwind_walk(world.walker, &in, &words, &complete);
 	assert(n > 0 && n <= RECORD_WORDS_MAX);

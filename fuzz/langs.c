@@ -156,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	m.data = data + n;
 	m.len = len - n;
 	in.ctx = &m;
-	in.regs[UREG_RIP] = 0x1234;
+	in.regs[UREG_PC] = 0x1234;
 	n = unwind_walk(world.walker, &in, &words, &complete);
 	assert(n && !complete);
 	n = unwind_walk_vm_words(world.walker, &vm_words, &cut);

@@ -48,14 +48,14 @@ static void check_rule(const struct unwind_rule *rule)
 	switch (rule->cfa) {
 	case UNWIND_CFA_NONE:
 		return;
-	case UNWIND_CFA_RSP:
-	case UNWIND_CFA_RBP:
+	case UNWIND_CFA_SP_OFF:
+	case UNWIND_CFA_FP_OFF:
 		assert(rule->cfa_off >= 8);
 		return;
 	case UNWIND_CFA_REG: /* while rsp is aligned */
 		assert(rule->cfa_off >= 8 && rule->cfa_reg < 16);
 		return;
-	case UNWIND_CFA_RSP_DEREF:
+	case UNWIND_CFA_SP_DEREF:
 		assert(rule->cfa_off >= 0 && rule->cfa_add >= 8);
 		return;
 	default:

@@ -133,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	in.process = head.process;
 	memcpy(in.regs, head.regs, sizeof(in.regs));
 	in.stack = memory.data;
-	in.stack_at = in.regs[UREG_RSP];
+	in.stack_at = in.regs[UREG_SP];
 	in.stack_len = memory.len * (head.stack_part % 257) / 256;
 	in.ctx = &memory;
 	check_walk(&in);

@@ -70,7 +70,7 @@ WALK_FN int walk_root(__u32 which)
 
 	if (!w)
 		return WALK_STOP;
-	at = w->regs[UREG_RSP];
+	at = w->regs[UREG_SP];
 	for (int i = 0; i < ROOT_WORDS; i++, at += 8) {
 		int r = walk_is_return_at(which, at);
 

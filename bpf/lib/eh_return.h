@@ -41,7 +41,7 @@ WALK_FN int walk_find_handler(__u32 which, __u64 ra)
 
 	if (!w)
 		return WALK_STOP;
-	at = w->regs[UREG_RSP];
+	at = w->regs[UREG_SP];
 	for (int i = 0; i < EH_FRAME_WORDS; i++, at += 8) {
 		if (at >= w->cfa || stack_word(w, at, &word))
 			return WALK_STOP;

@@ -21,23 +21,23 @@ enum {
 };
 
 /*
- * Steps by the frame-pointer convention, for generated code and files without tables. An rbp of
- * zero ends the chain (see walk_root()). If no chain of frames led here, rbp may hold
+ * Steps by the frame-pointer convention, for generated code and files without tables. An fp of
+ * zero ends the chain (see walk_root()). If no chain of frames led here, fp may hold
  * any value (Erlang's code uses it as a general register).
  */
 WALK_FN int walk_frame_pointer(__u32 which)
 {
 	struct walk *w = walk_get(which);
-	__u64 rbp, next = 0, ra = 0;
+	__u64 fp, next = 0, ra = 0;
 
 	if (!w)
 		return WALK_STOP;
-	rbp = w->regs[UREG_RBP];
-	if (!rbp && w->by_frame_pointer)
+	fp = w->regs[UREG_FP];
+	if (!fp && w->by_frame_pointer)
 		return walk_to_root(w);
-	if (rbp < w->regs[UREG_RSP] || (rbp & 7))
+	if (fp < w->regs[UREG_SP] || (fp & 7))
 		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
-	if (stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra))
+	if (stack_word(w, fp, &next) || stack_word(w, fp + 8, &ra))
 		return walk_fail(w, WALK_ERR_NO_FRAME_POINTER);
 	return walk_up_frame_pointer(w, ra, next);
 }
@@ -62,7 +62,7 @@ static __always_inline int trampoline_bytes(const struct walk *w)
 {
 	__u64 code = 0;
 
-	if (read_user(&code, sizeof(code), w->regs[UREG_RIP]))
+	if (read_user(&code, sizeof(code), w->regs[UREG_PC]))
 		return -1;
 	if (!w->is_call && is_frameless(code))
 		return 0;
@@ -73,12 +73,12 @@ static __always_inline int trampoline_bytes(const struct walk *w)
 	return (code >> 24) & 0x78;
 }
 
-/* True if rbp points to a frame that contains a valid return address. */
+/* True if fp points to a frame that contains a valid return address. */
 static __always_inline int walk_has_frame_pointer(struct walk *w, __u32 which)
 {
-	__u64 rbp = w->regs[UREG_RBP], ra = 0;
+	__u64 fp = w->regs[UREG_FP], ra = 0;
 
-	return rbp >= w->regs[UREG_RSP] && !(rbp & 7) && !stack_word(w, rbp + 8, &ra) &&
+	return fp >= w->regs[UREG_SP] && !(fp & 7) && !stack_word(w, fp + 8, &ra) &&
 	       walk_is_return(which, ra) == WALK_CONTINUE;
 }
 
@@ -93,7 +93,7 @@ enum {
 	LINKS_MAX = 24,
 	CALLER_ROOTED = 32, /* plus the marks */
 	CALLER_HAS_ARGUMENTS =
-		1,              /* rbp points into the caller's frame, where PCRE's arguments are */
+		1,              /* fp points into the caller's frame, where PCRE's arguments are */
 	CALLER_MAY_ENTER = 2,   /* the call may lead to generated code: walk_may_enter() */
 	CALLER_CALLEES_FIT = 4, /* direct calls lead to the functions that the frames are of */
 	CALLER_SURE = CALLER_ROOTED + CALLER_MAY_ENTER + CALLER_CALLEES_FIT,
@@ -139,18 +139,18 @@ WALK_FN int walk_may_enter(__u32 which, __u64 ra)
 	if (mapping_find(w, to) || w->mapping.kind != MAPPING_FILE)
 		return 1;
 	rule = rule_behind(w, to + 1);
-	return rule && rule->cfa == UNWIND_CFA_RSP && rule->cfa_off > 8;
+	return rule && rule->cfa == UNWIND_CFA_SP_OFF && rule->cfa_off > 8;
 }
 
 /*
- * The caller's rbp, if @at is the return address: sljit pushes rbx, three other registers and rbp
+ * The caller's fp, if @at is the return address: sljit pushes rbx, three other registers and rbp
  * below it, QEMU rbp first. Code that has pushed nothing yet has it in the register.
  */
-static __always_inline __u64 pushed_rbp(struct walk *w, __u64 at)
+static __always_inline __u64 pushed_fp(struct walk *w, __u64 at)
 {
-	__u64 fifth = w->regs[UREG_RBP], first = 0;
+	__u64 fifth = w->regs[UREG_FP], first = 0;
 
-	if (at - w->regs[UREG_RSP] < 8 * SLJIT_PUSHES ||
+	if (at - w->regs[UREG_SP] < 8 * SLJIT_PUSHES ||
 	    stack_word(w, at - 8 * SLJIT_PUSHES, &fifth) || fifth - at < GUESS_FRAME_MAX ||
 	    stack_word(w, at - 8, &first))
 		return fifth;
@@ -191,8 +191,8 @@ WALK_FN int walk_check_callee(__u32 which, __u64 ra)
 /* Moves w->link to the return address of the frame whose CFA is @cfa. */
 static __always_inline int link_up(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
 {
-	if (rule->rbp == UNWIND_SAVED_CFA &&
-	    read_user(&w->link.rbp, sizeof(w->link.rbp), cfa + (__s64)rule->rbp_off))
+	if (rule->fp == UNWIND_SAVED_CFA &&
+	    read_user(&w->link.fp, sizeof(w->link.fp), cfa + (__s64)rule->fp_off))
 		return LINK_BROKEN;
 	w->link.at = cfa + (__s64)rule->ra_off;
 	return LINK_NEXT;
@@ -226,7 +226,7 @@ static __always_inline int walk_link(struct walk *w, __u32 which)
 		return LINK_NEED_FILE;
 	rule = rule_behind(w, ra);
 	if (!w->link.n) {
-		w->link.rbp = pushed_rbp(w, w->link.at);
+		w->link.fp = pushed_fp(w, w->link.at);
 		w->link.may_enter = walk_may_enter(which, ra);
 	} else if (w->link.n <= CALLEES_CHECKED) {
 		walk_check_callee(which, ra);
@@ -236,10 +236,10 @@ static __always_inline int walk_link(struct walk *w, __u32 which)
 		return LINK_UNKNOWN;
 	if (rule->cfa == UNWIND_CFA_END)
 		return LINK_ROOT;
-	if (rule->cfa == UNWIND_CFA_RSP)
+	if (rule->cfa == UNWIND_CFA_SP_OFF)
 		return link_up(w, rule, w->link.at + 8 + (__s64)rule->cfa_off);
-	cfa = w->link.rbp + (__s64)rule->cfa_off;
-	if (rule->cfa == UNWIND_CFA_RBP && cfa - w->link.at < GUESS_FRAME_MAX && !(cfa & 7))
+	cfa = w->link.fp + (__s64)rule->cfa_off;
+	if (rule->cfa == UNWIND_CFA_FP_OFF && cfa - w->link.at < GUESS_FRAME_MAX && !(cfa & 7))
 		return link_up(w, rule, cfa);
 	return LINK_UNKNOWN;
 }
@@ -247,20 +247,20 @@ static __always_inline int walk_link(struct walk *w, __u32 which)
 /* True if the frames beyond w->link.at are not those of an earlier call, which are below. */
 static __always_inline int is_beyond_search(const struct walk *w)
 {
-	return w->link.at - w->regs[UREG_RSP] >= 8 * SEARCH_WORDS_MAX;
+	return w->link.at - w->regs[UREG_SP] >= 8 * SEARCH_WORDS_MAX;
 }
 
 /* How likely w->search.at is the return address, once walk_link() has ended with @r. */
 static __always_inline __u32 caller_certainty(const struct walk *w, int r)
 {
-	__u64 at = w->search.at, rbp = w->regs[UREG_RBP];
+	__u64 at = w->search.at, fp = w->regs[UREG_FP];
 	__u32 certainty = CALLER_ROOTED;
 
 	if (r == LINK_BROKEN && w->link.n < 2)
 		return CALLER_NONE;
 	if (r != LINK_ROOT && !(r == LINK_NEXT && is_beyond_search(w)))
 		return CALLER_LINKED + w->link.n;
-	if (w->link.n && rbp - at < w->link.frame_end - at)
+	if (w->link.n && fp - at < w->link.frame_end - at)
 		certainty |= CALLER_HAS_ARGUMENTS;
 	if (w->link.may_enter)
 		certainty |= CALLER_MAY_ENTER;
@@ -293,10 +293,10 @@ static __always_inline void search_judge(struct walk *w, int r)
 /* True if no further word can be likelier. */
 static __always_inline int search_is_over(const struct walk *w)
 {
-	__u64 arguments = w->regs[UREG_RBP] - w->regs[UREG_RSP] < GUESS_FRAME_MAX;
+	__u64 arguments = w->regs[UREG_FP] - w->regs[UREG_SP] < GUESS_FRAME_MAX;
 
 	return w->search.best >= CALLER_SURE + arguments * CALLER_HAS_ARGUMENTS ||
-	       w->search.at - w->regs[UREG_RSP] >= 8 * SEARCH_WORDS_MAX;
+	       w->search.at - w->regs[UREG_SP] >= 8 * SEARCH_WORDS_MAX;
 }
 
 /*
@@ -343,7 +343,7 @@ WALK_FN int walk_search_caller(__u32 which)
 	w->cfa = 0;
 	w->search.best = CALLER_NONE;
 	w->search.broken = 0;
-	search_word(w, w->regs[UREG_RSP] & ~7ULL);
+	search_word(w, w->regs[UREG_SP] & ~7ULL);
 	for (int i = 0; i < SEARCH_LINKS_MAX && r == WALK_CONTINUE; i++)
 		r = walk_search_turn(which);
 	return r == WALK_NEED_FILE ? WALK_NEED_FILE : WALK_CONTINUE;
@@ -353,30 +353,30 @@ WALK_FN int walk_search_caller(__u32 which)
 WALK_FN int walk_found_caller(__u32 which)
 {
 	struct walk *w = walk_get(which);
-	__u64 at, ra, rbx;
+	__u64 at, ra, aux;
 
 	if (!w)
 		return WALK_STOP;
 	at = w->cfa;
 	if (!at)
 		return walk_frame_pointer(which);
-	rbx = w->regs[UREG_RBX];
-	if (stack_word(w, at, &ra) || (at - w->regs[UREG_RSP] >= 8 && stack_word(w, at - 8, &rbx)))
+	aux = w->regs[UREG_AUX];
+	if (stack_word(w, at, &ra) || (at - w->regs[UREG_SP] >= 8 && stack_word(w, at - 8, &aux)))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	walk_searched(w);
-	return walk_to_caller(w, ra, at + 8, pushed_rbp(w, at), rbx);
+	return walk_to_caller(w, ra, at + 8, pushed_fp(w, at), aux);
 }
 
 /*
  * True if a call returns to @ra, with the code before @ra in w->code, and if a direct one leads to
- * rip, which is then the beginning of the function. In the middle of a function the same
+ * pc, which is then the beginning of the function. In the middle of a function the same
  * instructions find a word of its frame.
  */
 static __always_inline int has_return_address(const struct walk *w, __u32 which, __u64 ra)
 {
 	if (walk_is_return(which, ra) != WALK_CONTINUE)
 		return 0;
-	return w->is_call || code_byte(w, 3) != 0xe8 || call_target(w, ra) == w->regs[UREG_RIP];
+	return w->is_call || code_byte(w, 3) != 0xe8 || call_target(w, ra) == w->regs[UREG_PC];
 }
 
 /* Steps out of generated code: a trampoline, code with a frame pointer, or neither. */
@@ -389,10 +389,10 @@ WALK_FN int walk_generated(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	bytes = trampoline_bytes(w);
-	if (bytes < 0 || stack_word(w, w->regs[UREG_RSP] + bytes, &ra) ||
+	if (bytes < 0 || stack_word(w, w->regs[UREG_SP] + bytes, &ra) ||
 	    !has_return_address(w, which, ra))
 		return walk_has_frame_pointer(w, which) ? walk_frame_pointer(which)
 							: GENERATED_SEARCH;
-	return walk_to_caller(w, ra, w->regs[UREG_RSP] + bytes + 8, w->regs[UREG_RBP],
-			      w->regs[UREG_RBX]);
+	return walk_to_caller(w, ra, w->regs[UREG_SP] + bytes + 8, w->regs[UREG_FP],
+			      w->regs[UREG_AUX]);
 }

@@ -36,8 +36,8 @@ static __always_inline void walk_note_caller(struct walk *w)
 	w->n_to_note--;
 	if (n >= LOOP_CALLERS_MAX)
 		return;
-	w->loop_callers[n].rbx = w->regs[UREG_RBX];
-	w->loop_callers[n].rbp = w->regs[UREG_RBP];
+	w->loop_callers[n].aux = w->regs[UREG_AUX];
+	w->loop_callers[n].fp = w->regs[UREG_FP];
 	w->n_loop_callers = n + 1;
 }
 
@@ -45,7 +45,7 @@ static __always_inline void walk_note_caller(struct walk *w)
 static __always_inline void walk_push_loop(struct walk *w, __u64 word, __u32 slot)
 {
 	if (!w->n_loops[slot]++)
-		w->loop_rbx = w->regs[UREG_RBX];
+		w->loop_aux = w->regs[UREG_AUX];
 	w->n_to_note = LOOP_CALLERS_EACH;
 	walk_push(w, word | (__u64)(slot + 1) << VM_LOOP_SHIFT);
 }
@@ -128,7 +128,7 @@ WALK_FN int walk_called(__u32 which, __u32 slot)
 {
 	struct walk *w = walk_get(which);
 	const struct vm_code *code;
-	__u64 at, ra = 0, rbp;
+	__u64 at, ra = 0, fp;
 	__u32 file;
 
 	if (!w || slot >= VM_SLOTS_MAX)
@@ -138,8 +138,8 @@ WALK_FN int walk_called(__u32 which, __u32 slot)
 	if (!code || code->generated != VM_GENERATED_CALLED)
 		return -1;
 	file = w->process.vms[slot].file;
-	rbp = w->regs[UREG_RBP];
-	at = w->regs[UREG_RSP];
+	fp = w->regs[UREG_FP];
+	at = w->regs[UREG_SP];
 	for (int i = 0; i < PUSHED_WORDS_MAX; i++, at += 8) {
 		if (stack_word(w, at, &ra))
 			return -1;
@@ -149,10 +149,10 @@ WALK_FN int walk_called(__u32 which, __u32 slot)
 			continue;
 		w->folded = 0;
 		walk_push_run(w, code, FRAME_NATIVE_WORD(file, code->entry[0].lo), slot, 1);
-		if (rbp == at - 8 && stack_word(w, rbp, &rbp))
+		if (fp == at - 8 && stack_word(w, fp, &fp))
 			return -1;
 		walk_searched(w);
-		return walk_to_caller(w, ra, at + 8, rbp, w->regs[UREG_RBX]);
+		return walk_to_caller(w, ra, at + 8, fp, w->regs[UREG_AUX]);
 	}
 	return -1;
 }

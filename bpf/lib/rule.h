@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Steps to the caller by the unwind rule of the current frame: computes the CFA (the caller's rsp),
- * then reads the return address, rbp and rbx relative to it (DWARF 5, 6.4.1). Past the leaf,
- * only those registers are followed that rules of real code need: rsp, rbp and rbx. rbx is needed
+ * Steps to the caller by the unwind rule of the current frame: computes the CFA (the caller's sp),
+ * then reads the return address, fp and aux relative to it (DWARF 5, 6.4.1). Past the leaf,
+ * only those registers are followed that rules of real code need: sp, fp and aux. aux is needed
  * because ld.so's lazy binding and some assembly use it as their frame register.
  */
 #include "bpf/lib/calls.h"
@@ -13,16 +13,16 @@
 #include "bpf/lib/walk_memory.h"
 
 /*
- * Reads a register that a rule names. Past the leaf only rbx, rbp and rsp are known; for others it
+ * Reads a register that a rule names. Past the leaf only aux, fp and sp are known; for others it
  * returns -1.
  */
 static __always_inline int rule_register(struct walk *w, __u32 reg, __u64 *out)
 {
-	if (reg >= UREG_RIP)
+	if (reg > UREG_MASK)
 		return -1;
-	if (w->other_regs != WALK_REGS_ALL && reg != UREG_RBX && reg != UREG_RBP && reg != UREG_RSP)
+	if (w->other_regs != WALK_REGS_ALL && reg != UREG_AUX && reg != UREG_FP && reg != UREG_SP)
 		return -1;
-	*out = w->regs[bounded_here(reg) & 15];
+	*out = w->regs[bounded_here(reg) & UREG_MASK];
 	return 0;
 }
 
@@ -35,12 +35,12 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 		return 0;
 	case UNWIND_SAVED_CFA:
 		return stack_word(w, cfa + off, out);
-	case UNWIND_SAVED_RBP:
+	case UNWIND_SAVED_FP:
 		/*
-		 * GCC emits this even behind the pop of rbp, where the register holds the value
+		 * GCC emits this even behind the pop of fp, where the register holds the value
 		 * again.
 		 */
-		if (stack_word(w, w->regs[UREG_RBP] + off, out))
+		if (stack_word(w, w->regs[UREG_FP] + off, out))
 			*out = w->regs[reg];
 		return 0;
 	case UNWIND_SAVED_REG:
@@ -54,7 +54,7 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 /* True if the rule has the flag @what (UNWIND_SWEPT, UNWIND_INJECTED or UNWIND_EH_RETURN). */
 static __always_inline int rule_says(const struct unwind_rule *rule, __u32 what)
 {
-	return (rule->cfa == UNWIND_CFA_RSP || rule->cfa == UNWIND_CFA_RBP) &&
+	return (rule->cfa == UNWIND_CFA_SP_OFF || rule->cfa == UNWIND_CFA_FP_OFF) &&
 	       rule->cfa_reg == what;
 }
 
@@ -64,34 +64,33 @@ static __always_inline int rule_says(const struct unwind_rule *rule, __u32 what)
  */
 static __always_inline int rule_jumps(const struct unwind_rule *rule)
 {
-	return rule->cfa_reg == UREG_RCX &&
-	       (rule->cfa == UNWIND_CFA_RSP_RA_REG ||
-		(rule->cfa == UNWIND_CFA_REG && rule->cfa_off == 8));
+	return rule->cfa_reg == UREG_RCX && (rule->cfa == UNWIND_CFA_SP_RA_REG ||
+					     (rule->cfa == UNWIND_CFA_REG && rule->cfa_off == 8));
 }
 
 /*
  * Moves to the caller, whose stack pointer is @cfa. A return address of zero may end the stack (see
  * walk_root()) if the rule is from CFI; one that was derived from code is believed only together
- * with a cleared rbp (psABI AMD64, 3.4.1).
+ * with a cleared fp (psABI AMD64, 3.4.1).
  */
 static __always_inline int walk_return(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
 {
-	__u64 rbx = 0, rbp = 0, ra = 0;
+	__u64 aux = 0, fp = 0, ra = 0;
 	int r;
 
 	/* lowest address first, so that one window holds all three */
-	if (saved_register(w, rule->rbx, cfa, rule->rbx_off, UREG_RBX, &rbx) ||
-	    saved_register(w, rule->rbp, cfa, rule->rbp_off, UREG_RBP, &rbp))
+	if (saved_register(w, rule->aux, cfa, rule->aux_off, UREG_AUX, &aux) ||
+	    saved_register(w, rule->fp, cfa, rule->fp_off, UREG_FP, &fp))
 		return walk_fail(w, WALK_ERR_STACK_READ);
-	if (rule->cfa == UNWIND_CFA_RSP_RA_REG) {
+	if (rule->cfa == UNWIND_CFA_SP_RA_REG) {
 		if (rule_register(w, rule->cfa_reg, &ra))
 			return walk_fail(w, WALK_ERR_REGISTER_LOST);
 	} else if (stack_word(w, cfa + rule->ra_off, &ra)) {
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	}
-	if (!ra && rbp && rule_says(rule, UNWIND_SWEPT))
+	if (!ra && fp && rule_says(rule, UNWIND_SWEPT))
 		return walk_fail(w, WALK_ERR_NO_RULE);
-	r = walk_to_caller(w, ra, cfa, rbp, rbx);
+	r = walk_to_caller(w, ra, cfa, fp, aux);
 	if (rule_says(rule, UNWIND_INJECTED) || rule_jumps(rule))
 		w->is_call = 0;
 	return r;
@@ -115,8 +114,8 @@ WALK_FN int walk_eh_return(__u32 which)
 	if (r != WALK_CONTINUE)
 		return r;
 	if (found) {
-		w->regs[UREG_RIP] = w->handler.pc;
-		w->regs[UREG_RSP] = w->handler.cfa;
+		w->regs[UREG_PC] = w->handler.pc;
+		w->regs[UREG_SP] = w->handler.cfa;
 		w->at_root = 0;
 	}
 	if (found || walk_is_return(which, ra) != WALK_CONTINUE)
@@ -135,7 +134,7 @@ WALK_FN int walk_go_asmcgocall(__u32 which, __u32 off)
 
 	if (!w)
 		return WALK_STOP;
-	at = w->regs[UREG_RSP] + (__s32)off;
+	at = w->regs[UREG_SP] + (__s32)off;
 	if (stack_word(w, at - 8, &depth) || stack_word(w, at, &g))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	if (g && read_user(&hi, sizeof(hi), g + 8))
@@ -152,15 +151,15 @@ WALK_FN int walk_go_asmcgocall(__u32 which, __u32 off)
 WALK_FN int walk_without_rule(__u32 which)
 {
 	struct walk *w = walk_get(which);
-	__u64 rbp, next = 0, ra = 0;
+	__u64 fp, next = 0, ra = 0;
 	struct unwind_file *f;
 
 	if (!w)
 		return WALK_STOP;
 	w->need_file = w->mapping.file;
-	rbp = w->regs[UREG_RBP];
-	if (rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > GUESS_FRAME_MAX || (rbp & 7) ||
-	    stack_word(w, rbp, &next) || stack_word(w, rbp + 8, &ra) || !ra ||
+	fp = w->regs[UREG_FP];
+	if (fp < w->regs[UREG_SP] || fp - w->regs[UREG_SP] > GUESS_FRAME_MAX || (fp & 7) ||
+	    stack_word(w, fp, &next) || stack_word(w, fp + 8, &ra) || !ra ||
 	    mapping_find(w, ra - 1)) {
 		f = file_get(w->need_file);
 		if (f && f->state == FILE_TABLE_UNSWEPT)
@@ -172,7 +171,7 @@ WALK_FN int walk_without_rule(__u32 which)
 
 /*
  * Restores all registers from the kernel's signal frame: a struct ucontext
- * (arch/x86/include/uapi/asm/ucontext.h) at rsp + @off, whose sigcontext begins at byte 40 with
+ * (arch/x86/include/uapi/asm/ucontext.h) at sp + @off, whose sigcontext begins at byte 40 with
  * r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. It is read into the window, because 136 more
  * bytes of stack are too many for verifiers before 6.8, which round the stack of every function in
  * a chain up to 32 bytes.
@@ -191,19 +190,19 @@ WALK_FN int walk_signal(__u32 which, __u32 off)
 	walk_repush(w, w->is_call);
 	c = w->window;
 	w->window_at = 0;
-	if (read_user(c, 17 * sizeof(*c), w->regs[UREG_RSP] + (__s32)off + 40))
+	if (read_user(c, 17 * sizeof(*c), w->regs[UREG_SP] + (__s32)off + 40))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	for (int i = 0; i < 8; i++)
 		w->regs[8 + i] = c[i];
 	w->regs[5] = c[8];
 	w->regs[4] = c[9];
-	w->regs[UREG_RBP] = c[10];
-	w->regs[UREG_RBX] = c[11];
+	w->regs[UREG_FP] = c[10];
+	w->regs[UREG_AUX] = c[11];
 	w->regs[1] = c[12];
 	w->regs[0] = c[13];
 	w->regs[2] = c[14];
-	w->regs[UREG_RSP] = c[15];
-	w->regs[UREG_RIP] = c[16];
+	w->regs[UREG_SP] = c[15];
+	w->regs[UREG_PC] = c[16];
 	w->other_regs = WALK_REGS_ALL;
 	w->is_call = 0;
 	return WALK_CONTINUE;
@@ -217,22 +216,22 @@ static __always_inline int rule_base(struct walk *w, const struct unwind_rule *r
 	__u64 index = 0;
 
 	switch (rule->cfa) {
-	case UNWIND_CFA_RBP:
-	case UNWIND_CFA_RBP_DEREF:
-		*out = w->regs[UREG_RBP];
+	case UNWIND_CFA_FP_OFF:
+	case UNWIND_CFA_FP_DEREF:
+		*out = w->regs[UREG_FP];
 		return 0;
-	case UNWIND_CFA_RBX:
-		*out = w->regs[UREG_RBX];
+	case UNWIND_CFA_AUX_OFF:
+		*out = w->regs[UREG_AUX];
 		return 0;
 	case UNWIND_CFA_REG:
 		return rule_register(w, rule->cfa_reg, out);
-	case UNWIND_CFA_RSP_INDEX:
+	case UNWIND_CFA_SP_INDEX:
 		if (rule_register(w, rule->cfa_reg, &index))
 			return -1;
-		*out = w->regs[UREG_RSP] + index * 8;
+		*out = w->regs[UREG_SP] + index * 8;
 		return 0;
 	default:
-		*out = w->regs[UREG_RSP];
+		*out = w->regs[UREG_SP];
 		return 0;
 	}
 }
@@ -245,12 +244,12 @@ static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *ru
 	if (rule_base(w, rule, &at))
 		return walk_fail(w, WALK_ERR_REGISTER_LOST);
 	if (rule->cfa == UNWIND_CFA_PLT) {
-		w->cfa = at + 8 + ((w->regs[UREG_RIP] & 15) >= (__u64)rule->cfa_off ? 8 : 0);
+		w->cfa = at + 8 + ((w->regs[UREG_PC] & 15) >= (__u64)rule->cfa_off ? 8 : 0);
 		return WALK_CONTINUE;
 	}
 	at += (__s64)rule->cfa_off;
-	if (rule->cfa == UNWIND_CFA_RSP_DEREF || rule->cfa == UNWIND_CFA_RBP_DEREF ||
-	    rule->cfa == UNWIND_CFA_RSP_INDEX) {
+	if (rule->cfa == UNWIND_CFA_SP_DEREF || rule->cfa == UNWIND_CFA_FP_DEREF ||
+	    rule->cfa == UNWIND_CFA_SP_INDEX) {
 		if (stack_word(w, at, &at))
 			return walk_fail(w, WALK_ERR_STACK_READ);
 		at += (__s64)rule->cfa_add;
@@ -260,7 +259,7 @@ static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *ru
 }
 
 /*
- * Ends the walk where rsp points to a stack that is not in place yet. The runtimes' lists are
+ * Ends the walk where sp points to a stack that is not in place yet. The runtimes' lists are
  * omitted as well: they may belong to either stack.
  */
 static __always_inline int walk_switched(struct walk *w)
@@ -276,8 +275,8 @@ static __always_inline int walk_switched(struct walk *w)
  */
 static __always_inline int rule_goes_up(const struct unwind_rule *rule)
 {
-	return rule->cfa != UNWIND_CFA_RBP && rule->cfa != UNWIND_CFA_RBX &&
-	       rule->cfa != UNWIND_CFA_RBP_DEREF && rule->cfa != UNWIND_CFA_REG;
+	return rule->cfa != UNWIND_CFA_FP_OFF && rule->cfa != UNWIND_CFA_AUX_OFF &&
+	       rule->cfa != UNWIND_CFA_FP_DEREF && rule->cfa != UNWIND_CFA_REG;
 }
 
 /*
@@ -293,8 +292,8 @@ WALK_FN int walk_kept_cfa(__u32 which, __u32 id)
 
 	if (!w || !rule)
 		return WALK_STOP;
-	w->cfa = w->regs[bounded_here(rule->cfa_reg) & 15] + (__s64)rule->cfa_off;
-	if (w->cfa - w->regs[UREG_RSP] - 1 >= KEPT_FRAME_MAX ||
+	w->cfa = w->regs[bounded_here(rule->cfa_reg) & UREG_MASK] + (__s64)rule->cfa_off;
+	if (w->cfa - w->regs[UREG_SP] - 1 >= KEPT_FRAME_MAX ||
 	    stack_word(w, w->cfa + rule->ra_off, &ra) || walk_is_return(which, ra) != WALK_CONTINUE)
 		return walk_fail(w, WALK_ERR_REGISTER_LOST);
 	return WALK_CONTINUE;
@@ -330,7 +329,7 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 		r = rule_cfa(w, rule);
 	if (r != WALK_CONTINUE)
 		return r;
-	if (rule_goes_up(rule) && w->cfa < w->regs[UREG_RSP] + (rule->cfa != UNWIND_CFA_RSP_RA_REG))
+	if (rule_goes_up(rule) && w->cfa < w->regs[UREG_SP] + (rule->cfa != UNWIND_CFA_SP_RA_REG))
 		return walk_fail(w, WALK_ERR_BAD_CFA);
 	if (rule_says(rule, UNWIND_EH_RETURN))
 		return walk_eh_return(which);

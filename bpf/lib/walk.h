@@ -95,7 +95,7 @@ WALK_FN int walk_loop_cfa(__u32 which, __u32 slot, __u32 id, __u32 pushed)
 	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
 	file = w->process.vms[slot].file;
 	code = vm_code_get(w->process.vms[slot].vm);
-	cfa = rule->cfa == UNWIND_CFA_RBP ? w->regs[UREG_RBP] : w->regs[UREG_RSP] + pushed;
+	cfa = rule->cfa == UNWIND_CFA_FP_OFF ? w->regs[UREG_FP] : w->regs[UREG_SP] + pushed;
 	cfa += (__s64)rule->cfa_off;
 	w->cfa = cfa;
 	if (!code || stack_word(w, cfa - 8, &ra) || !is_call_of_loop(w, which, ra, code, file))
@@ -147,7 +147,7 @@ WALK_FN int walk_in_loop(__u32 which, __u32 slot)
 	}
 	id = rule_search(f, vm_loop_middle(code));
 	rule = rule_get(id);
-	if (!rule || (rule->cfa != UNWIND_CFA_RSP && rule->cfa != UNWIND_CFA_RBP))
+	if (!rule || (rule->cfa != UNWIND_CFA_SP_OFF && rule->cfa != UNWIND_CFA_FP_OFF))
 		return -1;
 	if (walk_loop_cfa(which, slot, id, 0) && walk_loop_cfa(which, slot, id, 8) &&
 	    walk_loop_cfa(which, slot, id, 16))
@@ -271,7 +271,7 @@ static __always_inline int walk_take_back(struct walk *w, __u32 n_words, __u32 s
 	return WALK_NEED_FILE;
 }
 
-/* Pushes the frame at rip and moves to its caller. Returns enum walk_step_result. */
+/* Pushes the frame at pc and moves to its caller. Returns enum walk_step_result. */
 WALK_FN int walk_step(__u32 which)
 {
 	struct walk *w = walk_get(which);
@@ -286,7 +286,7 @@ WALK_FN int walk_step(__u32 which)
 	n_words = w->record.head.n_words;
 	if (walk_is_full(w))
 		return walk_fail(w, WALK_ERR_DEPTH);
-	pc = w->regs[UREG_RIP] - w->is_call;
+	pc = w->regs[UREG_PC] - w->is_call;
 	if (mapping_find(w, pc)) {
 		if (!w->process.unmapped_is_final)
 			return WALK_NEED_MAPPINGS;

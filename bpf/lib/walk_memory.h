@@ -133,12 +133,12 @@ static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
 }
 
 /* Moves to the caller. The next step judges a return address of zero: see walk_root(). */
-static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 rbp, __u64 rbx)
+static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 fp, __u64 aux)
 {
-	w->regs[UREG_RIP] = pc;
-	w->regs[UREG_RSP] = sp;
-	w->regs[UREG_RBP] = rbp;
-	w->regs[UREG_RBX] = rbx;
+	w->regs[UREG_PC] = pc;
+	w->regs[UREG_SP] = sp;
+	w->regs[UREG_FP] = fp;
+	w->regs[UREG_AUX] = aux;
 	w->other_regs = w->other_regs == WALK_REGS_ALL ? WALK_REGS_KEPT : WALK_REGS_LOST;
 	w->is_call = 1;
 	w->by_frame_pointer = 0;
@@ -165,10 +165,10 @@ static __always_inline void walk_searched(struct walk *w)
 	w->record.head.flags |= RECORD_SEARCHED;
 }
 
-/* Moves to the caller of a frame that rbp points to; @next is the rbp that it saved. */
+/* Moves to the caller of a frame that fp points to; @next is the fp that it saved. */
 static __always_inline int walk_up_frame_pointer(struct walk *w, __u64 pc, __u64 next)
 {
-	int r = walk_to_caller(w, pc, w->regs[UREG_RBP] + 16, next, w->regs[UREG_RBX]);
+	int r = walk_to_caller(w, pc, w->regs[UREG_FP] + 16, next, w->regs[UREG_AUX]);
 
 	walk_searched(w);
 	w->by_frame_pointer = 1;

@@ -63,10 +63,10 @@ struct rule_cache_slot {
 
 /* Registers of a frame just outside of a runtime's loop. */
 struct loop_caller {
-	__u64 rbx, rbp;
+	__u64 aux, fp;
 };
 
-/* Registers of the current frame that are known besides rbx, rbp, rsp and rip. */
+/* Registers of the current frame that are known besides aux, fp, sp and pc. */
 enum walk_regs {
 	WALK_REGS_LOST,
 	WALK_REGS_ALL,  /* all of them: in the leaf, or in a frame that a signal interrupted */
@@ -88,9 +88,9 @@ struct walk {
 	__u64 leaf_regs[UREG_COUNT]; /* as sampled, in DWARF order */
 	__u64 regs[UREG_COUNT];      /* registers of the current frame */
 	__u8 other_regs;             /* enum walk_regs */
-	__u8 is_call;                /* rip is a return address: rip - 1 is looked up */
+	__u8 is_call;                /* pc is a return address: pc - 1 is looked up */
 	__u8 complete;
-	__u8 by_frame_pointer; /* the frame was reached by a frame pointer: its rbp is what its
+	__u8 by_frame_pointer; /* the frame was reached by a frame pointer: its fp is what its
 				  callee saved */
 	__u8 absent_is_final;  /* unreadable memory does not exist: set in the agent */
 	__u8 at_root; /* a return address or a frame pointer of zero was read: see walk_root() */
@@ -113,7 +113,7 @@ struct walk {
 	/* the frame that walk_link() checks for a return address that was found by search */
 	struct {
 		__u64 at;        /* address of the return address into it */
-		__u64 rbp;       /* its rbp, if that is known */
+		__u64 fp;        /* its fp, if that is known */
 		__u64 ra;        /* the return address into the frame below */
 		__u64 frame_end; /* address of the return address of the first frame */
 		__u32 n;         /* frames that were consistent so far */
@@ -132,7 +132,7 @@ struct walk {
 	__u64 folded;  /* the frame passed last, if its word was omitted; 0 otherwise */
 	__u32 n_loops[VM_SLOTS_MAX]; /* frames of each runtime's loop so far */
 	__u32 vm_run[VM_SLOTS_MAX];  /* enum walk_run */
-	__u64 loop_rbx;              /* rbx in the innermost frame of a loop */
+	__u64 loop_aux;              /* aux in the innermost frame of a loop */
 	__u32 n_to_note;             /* further frames whose registers must be stored */
 	__u32 n_loop_callers;
 	struct loop_caller loop_callers[LOOP_CALLERS_MAX]; /* the innermost frame first */

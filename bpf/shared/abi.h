@@ -6,6 +6,7 @@
  * stand for frames, and the tables that the agent fills and the walk reads. Layouts are fixed; both
  * sides are always built together, so there is no version.
  */
+#include "bpf/arch/regs.h"
 #include "bpf/shared/unwind_rule.h"
 #include "bpf/shared/vm.h"
 
@@ -118,16 +119,6 @@ struct record_header {
 	char comm[16]; /* name of the thread */
 };
 _Static_assert(sizeof(struct record_header) == 72, "record header is an ABI");
-
-/* User registers in DWARF order (System V psABI AMD64, figure 3.36); [16] is rip. */
-enum {
-	UREG_RCX = 2,
-	UREG_RBX = 3,
-	UREG_RBP = 6,
-	UREG_RSP = 7,
-	UREG_RIP = 16,
-	UREG_COUNT = 17,
-};
 
 enum {
 	RAW_STACK_MAX = 32 * 1024,

@@ -3,8 +3,8 @@
 
 /*
  * How to step from one frame to its caller: the contract between the builders of tables
- * (src/unwind) and the walk (bpf/lib/rule.h). Register numbers are DWARF's for x86-64 (System V
- * psABI AMD64, figure 3.36).
+ * (src/unwind) and the walk (bpf/lib/rule.h). sp, fp and aux are the registers that bpf/arch/regs.h
+ * describes; register numbers are DWARF's.
  *
  * A row {offset in page, rule id} holds from its offset up to the next row's. Rules are
  * deduplicated in one dictionary for the whole machine.
@@ -13,47 +13,47 @@
 #include <stdint.h>
 #endif
 
-/* Where the canonical frame address (CFA, the value of rsp in the caller) comes from. */
+/* Where the canonical frame address (CFA, the value of sp in the caller) comes from. */
 enum unwind_cfa {
-	UNWIND_CFA_NONE, /* no rule: a frame pointer is tried, else the walk ends with
-			    WALK_ERR_NO_RULE */
-	UNWIND_CFA_END,  /* outermost frame: the walk is complete */
-	UNWIND_CFA_RSP,  /* rsp + cfa_off */
-	UNWIND_CFA_RBP,  /* rbp + cfa_off */
-	UNWIND_CFA_RBX,  /* rbx + cfa_off */
-	UNWIND_CFA_REG,  /* register cfa_reg + cfa_off; in leaf frames, and in their callers if the
-			    word at CFA + ra_off is a return address */
-	UNWIND_CFA_RSP_DEREF, /* *(rsp + cfa_off) + cfa_add */
-	UNWIND_CFA_RBP_DEREF, /* *(rbp + cfa_off) + cfa_add */
-	UNWIND_CFA_PLT, /* rsp + 8 + ((rip & 15) >= cfa_off) * 8: the expression that ld writes for
-			   .plt */
-	UNWIND_CFA_SIGNAL, /* the kernel's struct ucontext is at rsp + cfa_off (0 at glibc's
+	UNWIND_CFA_NONE,    /* no rule: a frame pointer is tried, else the walk ends with
+			       WALK_ERR_NO_RULE */
+	UNWIND_CFA_END,     /* outermost frame: the walk is complete */
+	UNWIND_CFA_SP_OFF,  /* sp + cfa_off */
+	UNWIND_CFA_FP_OFF,  /* fp + cfa_off */
+	UNWIND_CFA_AUX_OFF, /* aux + cfa_off */
+	UNWIND_CFA_REG, /* register cfa_reg + cfa_off; in leaf frames, and in their callers if the
+			   word at CFA + ra_off is a return address */
+	UNWIND_CFA_SP_DEREF, /* *(sp + cfa_off) + cfa_add */
+	UNWIND_CFA_FP_DEREF, /* *(fp + cfa_off) + cfa_add */
+	UNWIND_CFA_PLT,    /* sp + 8 + ((pc & 15) >= cfa_off) * 8: the expression that ld writes for
+			      .plt */
+	UNWIND_CFA_SIGNAL, /* the kernel's struct ucontext is at sp + cfa_off (0 at glibc's
 			      restorer); all registers are restored from it */
-	UNWIND_CFA_FP, /* frame-pointer convention: CFA = rbp + 16, rbp at CFA - 16, return address
+	UNWIND_CFA_FP, /* frame-pointer convention: CFA = fp + 16, fp at CFA - 16, return address
 			  at CFA - 8 */
 	UNWIND_CFA_GO_ASMCGOCALL, /* runtime.asmcgocall, back to the goroutine's stack: with g =
-				     *(rsp + cfa_off) and d = *(rsp + cfa_off - 8), CFA = (g ? *(g +
+				     *(sp + cfa_off) and d = *(sp + cfa_off - 8), CFA = (g ? *(g +
 				     8) - d : d) + cfa_add; see src/unwind/go.h */
-	UNWIND_CFA_RSP_RA_REG,    /* rsp + cfa_off, with the return address in register cfa_reg
-				     (vfork); leaf frames only */
-	UNWIND_CFA_RSP_INDEX,     /* *(rsp + cfa_off + register cfa_reg * 8) + cfa_add (OpenSSL's
-				     bn_mul_mont); leaf frames only */
-	UNWIND_CFA_SWITCHED, /* rsp points to another stack, whose content is not in place yet: the
+	UNWIND_CFA_SP_RA_REG,     /* sp + cfa_off, with the return address in register cfa_reg
+				      (vfork); leaf frames only */
+	UNWIND_CFA_SP_INDEX,      /* *(sp + cfa_off + register cfa_reg * 8) + cfa_add (OpenSSL's
+				      bn_mul_mont); leaf frames only */
+	UNWIND_CFA_SWITCHED, /* sp points to another stack, whose content is not in place yet: the
 				walk ends with WALK_ERR_STACK_SWITCHED */
 	UNWIND_CFA_MAX,
 };
 
-/* Where the caller's rbp and rbx are found. */
+/* Where the caller's fp and aux are found. */
 enum unwind_saved {
 	UNWIND_SAVED_SAME,  /* unchanged: the register still holds it */
 	UNWIND_SAVED_CFA,   /* at CFA + off */
-	UNWIND_SAVED_RBP,   /* at rbp + off (a DWARF expression in prologues that realign the stack)
+	UNWIND_SAVED_FP,    /* at fp + off (a DWARF expression in prologues that realign the stack)
 			     */
 	UNWIND_SAVED_UNDEF, /* lost: the walk continues with 0 */
 	UNWIND_SAVED_REG,   /* in the register with the DWARF number off; leaf frames only */
 };
 
-/* Flags of rules with UNWIND_CFA_RSP or UNWIND_CFA_RBP, in cfa_reg. */
+/* Flags of rules with UNWIND_CFA_SP_OFF or UNWIND_CFA_FP_OFF, in cfa_reg. */
 enum {
 	/*
 	 * derived from the code, which may not follow C's calling convention (Haskell's does not)
@@ -80,15 +80,15 @@ enum { UNWIND_NO_FRAME = 1 };
 struct unwind_rule {
 	uint8_t cfa; /* enum unwind_cfa */
 	/*
-	 * The register of UNWIND_CFA_REG, _RSP_RA_REG and _RSP_INDEX; a flag or 0 for
-	 * _RSP and _RBP; UNWIND_NO_FRAME or 0 for _END.
+	 * The register of UNWIND_CFA_REG, _SP_RA_REG and _SP_INDEX; a flag or 0 for
+	 * _SP_OFF and _FP_OFF; UNWIND_NO_FRAME or 0 for _END.
 	 */
 	uint8_t cfa_reg;
-	uint8_t rbp; /* enum unwind_saved */
-	uint8_t rbx; /* enum unwind_saved */
+	uint8_t fp;  /* enum unwind_saved */
+	uint8_t aux; /* enum unwind_saved */
 	int32_t cfa_off;
-	int16_t rbp_off;
-	int16_t rbx_off;
+	int16_t fp_off;
+	int16_t aux_off;
 	int16_t ra_off; /* the return address is at CFA + ra_off; -8 in all but hand-written code */
 	int16_t cfa_add; /* used by the *_DEREF kinds */
 };

@@ -197,7 +197,7 @@ int stack_trace_walk(struct stack_trace *t, const struct stack_trace_thread *thr
 {
 	struct memory memory = { thread, t };
 	struct unwind_walk_input in = { .fs_base = thread->fs_base,
-					.stack_at = thread->regs[UREG_RSP],
+					.stack_at = thread->regs[UREG_SP],
 					.is_stopped = true,
 					.read = read_memory,
 					.need_file = need_file,

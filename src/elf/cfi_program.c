@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include "bpf/arch/regs.h"
+
 enum {
 	CFA_ADVANCE_LOC = 0x40, /* in the high two bits of the opcode, as the next two */
 	CFA_OFFSET = 0x80,
@@ -60,14 +62,14 @@ static inline struct cfi_value *column_of(struct cfi_state *st, const struct cfi
 	if (reg == common->ra_reg)
 		return &st->col[CFI_RA];
 	switch (reg) {
-	case 0:
-		return &st->col[CFI_RAX];
-	case 3:
-		return &st->col[CFI_RBX];
-	case 6:
-		return &st->col[CFI_RBP];
-	case 7:
-		return &st->col[CFI_RSP];
+	case UREG_EH_DATA:
+		return &st->col[CFI_EH_DATA];
+	case UREG_AUX:
+		return &st->col[CFI_AUX];
+	case UREG_FP:
+		return &st->col[CFI_FP];
+	case UREG_SP:
+		return &st->col[CFI_SP];
 	}
 	return NULL;
 }

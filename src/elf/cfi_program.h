@@ -11,10 +11,10 @@
 #include "elf/eh_cursor.h"
 
 /*
- * The registers whose rules are tracked (x86-64 psABI, figure 3.36: 0, 3, 6, 7 and 16). Functions
- * save rax only if they pass it to an exception handler.
+ * The registers whose rules are tracked, see bpf/arch/regs.h, and the return address. Functions
+ * save UREG_EH_DATA only if they pass it to an exception handler.
  */
-enum cfi_column { CFI_RAX, CFI_RBX, CFI_RBP, CFI_RSP, CFI_RA, CFI_N_COLUMNS };
+enum cfi_column { CFI_EH_DATA, CFI_AUX, CFI_FP, CFI_SP, CFI_RA, CFI_N_COLUMNS };
 
 enum cfi_how {
 	CFI_UNSPECIFIED, /* no instruction has set it: the ABI's default applies */
@@ -25,7 +25,7 @@ enum cfi_how {
 	CFI_REGISTER,   /* is in register reg; for the CFA: the value is reg + off */
 	CFI_EXPR, /* saved where the expression points; for the CFA: the value is the expression */
 	CFI_VAL_EXPR,    /* the value is the expression */
-	CFI_OUT_OF_RANGE /* a register or offset that no x86-64 code can have */
+	CFI_OUT_OF_RANGE /* a register or offset that no code can have */
 };
 
 struct cfi_value {

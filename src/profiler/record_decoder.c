@@ -390,7 +390,7 @@ static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_
 			unwind_walk_vm_words(d->opts.walker, &stack.vm_words, &stack.truncated);
 	} else {
 		d->stats.n_raw_failed++;
-		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_RIP]);
+		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_PC]);
 		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
 		copy_lists(rec, lists);
 		stack.n_vm_words = rec->head.n_vm_words;

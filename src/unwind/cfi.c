@@ -9,13 +9,10 @@
 
 #include <string.h>
 
+#include "bpf/arch/regs.h"
+
 enum {
-	UREG_RBX = 3,
-	UREG_RBP = 6,
-	UREG_RSP = 7,
-	REG_R15 = 15,
-	UREG_RIP = 16,
-	UCONTEXT_RSP = 160, /* offset in the kernel's struct ucontext: uc_mcontext.rsp */
+	UCONTEXT_SP = 160, /* offset in the kernel's struct ucontext: uc_mcontext.rsp */
 };
 
 enum {
@@ -92,7 +89,7 @@ static uint8_t expr_breg(struct expr *e, int32_t *off)
 {
 	uint8_t reg = (uint8_t)(expr_byte(e) - OP_BREG0);
 
-	if (reg > UREG_RIP)
+	if (reg > UREG_PC)
 		e->ok = false;
 	*off = expr_leb(e, true);
 	return reg;
@@ -109,7 +106,7 @@ static bool cfa_plt(struct expr e, struct unwind_rule *out)
 	int32_t off, zero;
 	uint8_t n;
 
-	if (expr_breg(&e, &off) != UREG_RSP || off != 8 || expr_breg(&e, &zero) != UREG_RIP || zero)
+	if (expr_breg(&e, &off) != UREG_SP || off != 8 || expr_breg(&e, &zero) != UREG_PC || zero)
 		return false;
 	expr_expect(&e, OP_LIT0 + 15);
 	expr_expect(&e, OP_AND);
@@ -131,7 +128,7 @@ static bool cfa_index(struct expr e, struct unwind_rule *out)
 	int32_t off, zero, add;
 	uint8_t reg;
 
-	if (expr_breg(&e, &off) != UREG_RSP)
+	if (expr_breg(&e, &off) != UREG_SP)
 		return false;
 	reg = expr_breg(&e, &zero);
 	expr_expect(&e, OP_LIT0 + 8);
@@ -140,9 +137,9 @@ static bool cfa_index(struct expr e, struct unwind_rule *out)
 	expr_expect(&e, OP_DEREF);
 	expr_expect(&e, OP_PLUS_UCONST);
 	add = expr_leb(&e, false);
-	if (!expr_ended(&e) || zero || reg > REG_R15 || add > INT16_MAX)
+	if (!expr_ended(&e) || zero || reg > UREG_MASK || add > INT16_MAX)
 		return false;
-	out->cfa = UNWIND_CFA_RSP_INDEX;
+	out->cfa = UNWIND_CFA_SP_INDEX;
 	out->cfa_reg = reg;
 	out->cfa_off = off;
 	out->cfa_add = (int16_t)add;
@@ -153,22 +150,22 @@ static bool cfa_register(uint16_t reg, int32_t off, struct unwind_rule *out)
 {
 	out->cfa_off = off;
 	switch (reg) {
-	case UREG_RSP:
-		out->cfa = UNWIND_CFA_RSP;
+	case UREG_SP:
+		out->cfa = UNWIND_CFA_SP_OFF;
 		return true;
-	case UREG_RBP:
-		out->cfa = UNWIND_CFA_RBP;
+	case UREG_FP:
+		out->cfa = UNWIND_CFA_FP_OFF;
 		return true;
-	case UREG_RBX:
-		out->cfa = UNWIND_CFA_RBX;
+	case UREG_AUX:
+		out->cfa = UNWIND_CFA_AUX_OFF;
 		return true;
 	}
 	out->cfa = UNWIND_CFA_REG;
 	out->cfa_reg = (uint8_t)reg;
-	return reg <= REG_R15;
+	return reg <= UREG_MASK;
 }
 
-/* GCC's realigned frames, OpenSSL's saved rsp: bregN x [, deref [, plus_uconst y]] */
+/* GCC's realigned frames, OpenSSL's saved sp: bregN x [, deref [, plus_uconst y]] */
 static bool cfa_deref(struct expr e, struct unwind_rule *out)
 {
 	int32_t off, add = 0;
@@ -179,9 +176,9 @@ static bool cfa_deref(struct expr e, struct unwind_rule *out)
 	expr_expect(&e, OP_DEREF);
 	if (expr_accept(&e, OP_PLUS_UCONST))
 		add = expr_leb(&e, false);
-	if (!expr_ended(&e) || (reg != UREG_RSP && reg != UREG_RBP) || add > INT16_MAX)
+	if (!expr_ended(&e) || (reg != UREG_SP && reg != UREG_FP) || add > INT16_MAX)
 		return false;
-	out->cfa = reg == UREG_RSP ? UNWIND_CFA_RSP_DEREF : UNWIND_CFA_RBP_DEREF;
+	out->cfa = reg == UREG_SP ? UNWIND_CFA_SP_DEREF : UNWIND_CFA_FP_DEREF;
 	out->cfa_off = off;
 	out->cfa_add = (int16_t)add;
 	return true;
@@ -217,11 +214,11 @@ static bool rule_saved_elsewhere(const struct eh_frame *ef, const struct cfi_val
 	case CFI_REGISTER:
 		*how = UNWIND_SAVED_REG;
 		*off = (int16_t)v->reg;
-		return v->reg <= REG_R15;
+		return v->reg <= UREG_MASK;
 	case CFI_EXPR:
 		e = expr_of(ef, v);
-		*how = UNWIND_SAVED_RBP;
-		if (expr_breg(&e, &at) != UREG_RBP || !expr_ended(&e))
+		*how = UNWIND_SAVED_FP;
+		if (expr_breg(&e, &at) != UREG_FP || !expr_ended(&e))
 			return false;
 		*off = (int16_t)at;
 		return *off == at;
@@ -230,7 +227,7 @@ static bool rule_saved_elsewhere(const struct eh_frame *ef, const struct cfi_val
 }
 
 /*
- * Finds where the caller's rbx or rbp is. Branches are used instead of a switch, because every row
+ * Finds where the caller's aux or fp is. Branches are used instead of a switch, because every row
  * comes here twice.
  */
 static inline bool rule_saved(const struct eh_frame *ef, const struct cfi_value *v, uint8_t *how,
@@ -258,37 +255,37 @@ static bool rule_return_address(const struct cfi_value *v, struct unwind_rule *o
 	 * vfork() keeps the return address in rdi, because the child would overwrite it on the
 	 * shared stack.
 	 */
-	if (v->how == CFI_REGISTER && out->cfa == UNWIND_CFA_RSP && v->reg <= REG_R15) {
-		out->cfa = UNWIND_CFA_RSP_RA_REG;
+	if (v->how == CFI_REGISTER && out->cfa == UNWIND_CFA_SP_OFF && v->reg <= UREG_MASK) {
+		out->cfa = UNWIND_CFA_SP_RA_REG;
 		out->cfa_reg = (uint8_t)v->reg;
 		return true;
 	}
 	return false;
 }
 
-/* Recognizes the frame that the kernel builds for a signal handler: its rsp is in the ucontext. */
+/* Recognizes the frame that the kernel builds for a signal handler: its sp is in the ucontext. */
 static bool rule_signal(const struct eh_frame *ef, const struct cfi_state *s,
 			struct unwind_rule *out)
 {
 	struct expr e;
 	int32_t off;
 
-	e = expr_of(ef, &s->col[CFI_RSP]);
-	if (expr_breg(&e, &off) != UREG_RSP || !expr_ended(&e))
+	e = expr_of(ef, &s->col[CFI_SP]);
+	if (expr_breg(&e, &off) != UREG_SP || !expr_ended(&e))
 		return false;
-	*out = (struct unwind_rule){ .cfa = UNWIND_CFA_SIGNAL, .cfa_off = off - UCONTEXT_RSP };
+	*out = (struct unwind_rule){ .cfa = UNWIND_CFA_SIGNAL, .cfa_off = off - UCONTEXT_SP };
 	return true;
 }
 
-/* The walk uses the CFA as the caller's rsp: a function that defines rsp differently is refused. */
-static bool rsp_is_cfa(const struct cfi_value *v)
+/* The walk uses the CFA as the caller's sp: a function that defines sp differently is refused. */
+static bool sp_is_cfa(const struct cfi_value *v)
 {
 	return v->how == CFI_UNSPECIFIED || (v->how == CFI_VAL_OFFSET && !v->off);
 }
 
 /*
- * GHC's StgRun() defines its CFA below a block that it reserves, and the caller's rsp separately.
- * Since any fixed address may serve as the CFA, the caller's rsp is used.
+ * GHC's StgRun() defines its CFA below a block that it reserves, and the caller's sp separately.
+ * Since any fixed address may serve as the CFA, the caller's sp is used.
  */
 static bool cfa_is_elsewhere(const struct eh_frame *ef, const struct cfi_state *s,
 			     struct cfi_state *out)
@@ -296,13 +293,13 @@ static bool cfa_is_elsewhere(const struct eh_frame *ef, const struct cfi_state *
 	struct expr e;
 	int32_t off;
 
-	if (s->cfa.how != CFI_REGISTER || s->cfa.reg != UREG_RSP)
+	if (s->cfa.how != CFI_REGISTER || s->cfa.reg != UREG_SP)
 		return false;
-	e = expr_of(ef, &s->col[CFI_RSP]);
-	if (expr_breg(&e, &off) != UREG_RSP || !expr_ended(&e))
+	e = expr_of(ef, &s->col[CFI_SP]);
+	if (expr_breg(&e, &off) != UREG_SP || !expr_ended(&e))
 		return false;
 	*out = *s;
-	out->col[CFI_RSP].how = CFI_UNSPECIFIED;
+	out->col[CFI_SP].how = CFI_UNSPECIFIED;
 	for (size_t i = 0; i < CFI_N_COLUMNS; i++) {
 		if (out->col[i].how == CFI_OFFSET &&
 		    __builtin_add_overflow(s->col[i].off, (int64_t)s->cfa.off - off,
@@ -314,24 +311,25 @@ static bool cfa_is_elsewhere(const struct eh_frame *ef, const struct cfi_state *
 }
 
 /*
- * If the caller's rbx cannot be expressed it is lost, and the walk continues: few frames need it,
+ * If the caller's aux cannot be expressed it is lost, and the walk continues: few frames need it,
  * and it ends at those.
  */
-static void rule_rbx(const struct eh_frame *ef, const struct cfi_value *v, struct unwind_rule *out)
+static void rule_aux(const struct eh_frame *ef, const struct cfi_value *v, struct unwind_rule *out)
 {
-	if (rule_saved(ef, v, &out->rbx, &out->rbx_off))
+	if (rule_saved(ef, v, &out->aux, &out->aux_off))
 		return;
-	out->rbx = UNWIND_SAVED_UNDEF;
-	out->rbx_off = 0;
+	out->aux = UNWIND_SAVED_UNDEF;
+	out->aux_off = 0;
 }
 
 /*
  * Marks functions with GCC's __builtin_eh_return(), which save the registers that a handler
  * receives.
  */
-static void rule_eh_return(const struct cfi_value *rax, struct unwind_rule *out)
+static void rule_eh_return(const struct cfi_value *data, struct unwind_rule *out)
 {
-	if (rax->how == CFI_OFFSET && (out->cfa == UNWIND_CFA_RSP || out->cfa == UNWIND_CFA_RBP))
+	if (data->how == CFI_OFFSET &&
+	    (out->cfa == UNWIND_CFA_SP_OFF || out->cfa == UNWIND_CFA_FP_OFF))
 		out->cfa_reg = UNWIND_EH_RETURN;
 }
 
@@ -345,16 +343,16 @@ bool unwind_cfi_rule(const struct eh_frame *ef, const struct eh_frame_fde *fde,
 		*out = (struct unwind_rule){ .cfa = UNWIND_CFA_END };
 		return true;
 	}
-	if (s->col[CFI_RSP].how == CFI_EXPR && eh_frame_is_signal(ef, fde) &&
+	if (s->col[CFI_SP].how == CFI_EXPR && eh_frame_is_signal(ef, fde) &&
 	    rule_signal(ef, s, out))
 		return true;
-	if (s->col[CFI_RSP].how == CFI_VAL_EXPR && cfa_is_elsewhere(ef, s, &moved))
+	if (s->col[CFI_SP].how == CFI_VAL_EXPR && cfa_is_elsewhere(ef, s, &moved))
 		s = &moved;
-	if (rsp_is_cfa(&s->col[CFI_RSP]) && rule_cfa(ef, &s->cfa, &rule) &&
+	if (sp_is_cfa(&s->col[CFI_SP]) && rule_cfa(ef, &s->cfa, &rule) &&
 	    rule_return_address(&s->col[CFI_RA], &rule) &&
-	    rule_saved(ef, &s->col[CFI_RBP], &rule.rbp, &rule.rbp_off)) {
-		rule_rbx(ef, &s->col[CFI_RBX], &rule);
-		rule_eh_return(&s->col[CFI_RAX], &rule);
+	    rule_saved(ef, &s->col[CFI_FP], &rule.fp, &rule.fp_off)) {
+		rule_aux(ef, &s->col[CFI_AUX], &rule);
+		rule_eh_return(&s->col[CFI_EH_DATA], &rule);
 		*out = rule;
 		return true;
 	}

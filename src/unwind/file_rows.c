@@ -162,7 +162,7 @@ static const struct elf_segment *text_at(struct cfi_build *b, uint64_t vaddr)
  */
 static inline bool only_offset_changed(const struct cfi_build *b, const struct cfi_state *s)
 {
-	return b->rule.cfa >= UNWIND_CFA_RSP && b->rule.cfa <= UNWIND_CFA_REG &&
+	return b->rule.cfa >= UNWIND_CFA_SP_OFF && b->rule.cfa <= UNWIND_CFA_REG &&
 	       s->cfa.how == CFI_REGISTER && b->state.cfa.how == CFI_REGISTER &&
 	       s->cfa.reg == b->state.cfa.reg && !memcmp(s->col, b->state.col, sizeof(s->col));
 }

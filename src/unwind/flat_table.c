@@ -69,7 +69,7 @@ void flat_table_write(void *to, const struct unwind_pages *p, const struct unwin
 static bool is_rule(const struct unwind_rule *r)
 {
 	return r->cfa < UNWIND_CFA_MAX && r->cfa_reg < DWARF_REGISTERS &&
-	       r->rbp <= UNWIND_SAVED_REG && r->rbx <= UNWIND_SAVED_REG;
+	       r->fp <= UNWIND_SAVED_REG && r->aux <= UNWIND_SAVED_REG;
 }
 
 /* The rules of the fixed ids are the same in every dictionary. */

@@ -408,30 +408,30 @@ static struct unwind_rule rule_at(const struct build *b, uint64_t at, int32_t de
 {
 	const struct mark *m = mark_at(b, at);
 	struct unwind_rule rule = {
-		.cfa = UNWIND_CFA_RSP,
+		.cfa = UNWIND_CFA_SP_OFF,
 		.cfa_reg = b->kind == KIND_INJECTED ? UNWIND_INJECTED : 0,
 		.cfa_off = depth + 8,
 		.ra_off = -8,
-		.rbx = b->kind == KIND_SAVES ? UNWIND_SAVED_SAME : UNWIND_SAVED_UNDEF,
+		.aux = b->kind == KIND_SAVES ? UNWIND_SAVED_SAME : UNWIND_SAVED_UNDEF,
 	};
 
-	use_stored(&b->rbp, at, depth, &rule.rbp, &rule.rbp_off);
-	use_stored(&b->rbx, at, depth, &rule.rbx, &rule.rbx_off);
+	use_stored(&b->rbp, at, depth, &rule.fp, &rule.fp_off);
+	use_stored(&b->rbx, at, depth, &rule.aux, &rule.aux_off);
 	if (depth && at >= b->saved_from) {
-		rule.rbp = UNWIND_SAVED_CFA;
-		rule.rbp_off = -16;
+		rule.fp = UNWIND_SAVED_CFA;
+		rule.fp_off = -16;
 	}
 	switch (m->mode) {
 	case MODE_FP:
 		if (depth < m->arg)
 			break;
-		rule.cfa = UNWIND_CFA_RBP;
+		rule.cfa = UNWIND_CFA_FP_OFF;
 		rule.cfa_off = 16;
-		rule.rbp = UNWIND_SAVED_CFA;
-		rule.rbp_off = -16;
+		rule.fp = UNWIND_SAVED_CFA;
+		rule.fp_off = -16;
 		break;
 	case MODE_RBP:
-		rule.cfa = UNWIND_CFA_RBP;
+		rule.cfa = UNWIND_CFA_FP_OFF;
 		break;
 	case MODE_RDX:
 		rule.cfa = UNWIND_CFA_REG;
@@ -485,7 +485,7 @@ static void place_store(struct stored *s, uint64_t at, uint64_t end, int32_t dep
 /* rawVforkSyscall holds its return address in a register while its child uses the same stack. */
 static bool put_popped_ra(struct build *b, uint64_t at, int *out_r)
 {
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_RSP_RA_REG, .rbx = UNWIND_SAVED_UNDEF };
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP_RA_REG, .aux = UNWIND_SAVED_UNDEF };
 	uint8_t pop = b->code[at - 1];
 
 	if (b->code[at - 2] != 0x41 || pop < 0x58 || pop > 0x5f) /* pop %r8 to %r15 */

@@ -14,7 +14,7 @@
  *
  *   goexit, mstart, rt0_go, _rt0_amd64*      UNWIND_CFA_END
  *   mcall, gogo, morestack, clone            UNWIND_CFA_END once they have left the stack
- *   systemstack, cgocallback, nanotime1,     UNWIND_CFA_RBP + 16: rbp, which callees preserve,
+ *   systemstack, cgocallback, nanotime1,     UNWIND_CFA_FP_OFF + 16: rbp, which callees preserve,
  *   walltime1, time.now, asmcgocall_no_g     stays their frame pointer on the stack they came
  *                                            from; so the frames of systemstack's caller follow,
  *                                            and of the C code that called back into Go
@@ -34,7 +34,7 @@
  *
  * With g == 0 asmcgocall was on the thread's stack already, and the first
  * word is the old rsp itself. The other fields (ra_off, rbp, rbx) are as for
- * UNWIND_CFA_RSP. cfa_off is 48 up to Go 1.24 and 8 in 1.26; cfa_add is 8, or
+ * UNWIND_CFA_SP_OFF. cfa_off is 48 up to Go 1.24 and 8 in 1.26; cfa_add is 8, or
  * 16 since Go 1.21, where asmcgocall has a frame.
  *
  * Up to Go 1.20 systemstack has no frame of its own: its caller is omitted.

@@ -5,23 +5,24 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "bpf/arch/regs.h"
 #include "bpf/shared/unwind_rule.h"
 
 static const char *const cfa_text[UNWIND_CFA_MAX] = {
 	[UNWIND_CFA_NONE] = "none",
 	[UNWIND_CFA_END] = "end",
-	[UNWIND_CFA_RSP] = "rsp",
-	[UNWIND_CFA_RBP] = "rbp",
-	[UNWIND_CFA_RBX] = "rbx",
+	[UNWIND_CFA_SP_OFF] = UREG_SP_NAME,
+	[UNWIND_CFA_FP_OFF] = UREG_FP_NAME,
+	[UNWIND_CFA_AUX_OFF] = UREG_AUX_NAME,
 	[UNWIND_CFA_REG] = "reg",
-	[UNWIND_CFA_RSP_DEREF] = "*rsp",
-	[UNWIND_CFA_RBP_DEREF] = "*rbp",
+	[UNWIND_CFA_SP_DEREF] = "*" UREG_SP_NAME,
+	[UNWIND_CFA_FP_DEREF] = "*" UREG_FP_NAME,
 	[UNWIND_CFA_PLT] = "plt",
 	[UNWIND_CFA_SIGNAL] = "signal",
 	[UNWIND_CFA_FP] = "frame-pointer",
 	[UNWIND_CFA_GO_ASMCGOCALL] = "go-asmcgocall",
-	[UNWIND_CFA_RSP_RA_REG] = "rsp, ra in reg",
-	[UNWIND_CFA_RSP_INDEX] = "*rsp+8*reg",
+	[UNWIND_CFA_SP_RA_REG] = UREG_SP_NAME ", ra in reg",
+	[UNWIND_CFA_SP_INDEX] = "*" UREG_SP_NAME "+8*reg",
 	[UNWIND_CFA_SWITCHED] = "switched",
 };
 
@@ -45,8 +46,8 @@ static void add_saved(char *out, size_t *at, const char *reg, uint8_t how, int o
 	case UNWIND_SAVED_CFA:
 		add(out, at, "  %s at cfa%+d", reg, off);
 		break;
-	case UNWIND_SAVED_RBP:
-		add(out, at, "  %s at rbp%+d", reg, off);
+	case UNWIND_SAVED_FP:
+		add(out, at, "  %s at " UREG_FP_NAME "%+d", reg, off);
 		break;
 	case UNWIND_SAVED_UNDEF:
 		add(out, at, "  %s lost", reg);
@@ -69,7 +70,7 @@ static const char *flag_text(uint8_t flag)
 
 static bool names_register(uint8_t cfa)
 {
-	return cfa == UNWIND_CFA_REG || cfa == UNWIND_CFA_RSP_RA_REG || cfa == UNWIND_CFA_RSP_INDEX;
+	return cfa == UNWIND_CFA_REG || cfa == UNWIND_CFA_SP_RA_REG || cfa == UNWIND_CFA_SP_INDEX;
 }
 
 void unwind_rule_text(const struct unwind_rule *rule, char *out)
@@ -80,14 +81,14 @@ void unwind_rule_text(const struct unwind_rule *rule, char *out)
 	add(out, &at, "%s", cfa < UNWIND_CFA_MAX && cfa_text[cfa] ? cfa_text[cfa] : "?");
 	if (names_register(cfa))
 		add(out, &at, "%u", rule->cfa_reg);
-	if (cfa >= UNWIND_CFA_RSP && cfa <= UNWIND_CFA_SIGNAL)
+	if (cfa >= UNWIND_CFA_SP_OFF && cfa <= UNWIND_CFA_SIGNAL)
 		add(out, &at, "%+d", rule->cfa_off);
-	if (cfa == UNWIND_CFA_RSP_DEREF || cfa == UNWIND_CFA_RBP_DEREF)
+	if (cfa == UNWIND_CFA_SP_DEREF || cfa == UNWIND_CFA_FP_DEREF)
 		add(out, &at, " %+d", rule->cfa_add);
-	if ((cfa == UNWIND_CFA_RSP || cfa == UNWIND_CFA_RBP) && rule->cfa_reg)
+	if ((cfa == UNWIND_CFA_SP_OFF || cfa == UNWIND_CFA_FP_OFF) && rule->cfa_reg)
 		add(out, &at, "  %s", flag_text(rule->cfa_reg));
-	add_saved(out, &at, "rbp", rule->rbp, rule->rbp_off);
-	add_saved(out, &at, "rbx", rule->rbx, rule->rbx_off);
+	add_saved(out, &at, UREG_FP_NAME, rule->fp, rule->fp_off);
+	add_saved(out, &at, UREG_AUX_NAME, rule->aux, rule->aux_off);
 	if (rule->ra_off != -8 && cfa > UNWIND_CFA_END)
 		add(out, &at, "  ra at cfa%+d", rule->ra_off);
 }

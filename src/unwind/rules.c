@@ -88,16 +88,16 @@ void unwind_rules_free(struct unwind_rules *d)
  */
 static uint32_t recent_slot(const struct unwind_rule *r)
 {
-	return (r->cfa * 31u + r->rbp * 7u + r->rbx * 3u + (uint32_t)r->cfa_off / 8u * 5u +
-		(uint32_t)r->rbx_off) %
+	return (r->cfa * 31u + r->fp * 7u + r->aux * 3u + (uint32_t)r->cfa_off / 8u * 5u +
+		(uint32_t)r->aux_off) %
 	       RECENT_RULES;
 }
 
 static bool rule_equal(const struct unwind_rule *a, const struct unwind_rule *b)
 {
 	return a->cfa_off == b->cfa_off && a->cfa == b->cfa && a->cfa_reg == b->cfa_reg &&
-	       a->rbp == b->rbp && a->rbx == b->rbx && a->rbp_off == b->rbp_off &&
-	       a->rbx_off == b->rbx_off && a->ra_off == b->ra_off && a->cfa_add == b->cfa_add;
+	       a->fp == b->fp && a->aux == b->aux && a->fp_off == b->fp_off &&
+	       a->aux_off == b->aux_off && a->ra_off == b->ra_off && a->cfa_add == b->cfa_add;
 }
 
 static int add_or_find(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)

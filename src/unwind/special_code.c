@@ -77,8 +77,8 @@ static void init_fini_find(struct unwind_special_code *k, const struct elf_image
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	static const uint8_t begin[] = { 0x48, 0x83, 0xec, 0x08 };
 	static const uint8_t end[] = { 0x48, 0x83, 0xc4, 0x08, 0xc3 };
-	const struct unwind_rule outer = { .cfa = UNWIND_CFA_RSP, .cfa_off = 8, .ra_off = -8 };
-	const struct unwind_rule inner = { .cfa = UNWIND_CFA_RSP, .cfa_off = 16, .ra_off = -8 };
+	const struct unwind_rule outer = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8, .ra_off = -8 };
+	const struct unwind_rule inner = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 16, .ra_off = -8 };
 	struct elf_span s;
 	size_t at = 0;
 

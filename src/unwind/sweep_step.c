@@ -252,7 +252,7 @@ static void cfa_of_old(const struct unwind_sweep_state *s, struct unwind_rule *r
 	int32_t at = old_at(s), reg = at - OLD_AT_MAX - 1;
 
 	if (at <= OLD_AT_MAX) {
-		rule->cfa = UNWIND_CFA_RSP_DEREF;
+		rule->cfa = UNWIND_CFA_SP_DEREF;
 		rule->cfa_off = at * WORD;
 		rule->cfa_add = off;
 	} else {
@@ -271,12 +271,12 @@ struct unwind_rule unwind_sweep_rule(const struct unwind_sweep_state *s)
 	if (is_aligned(s)) {
 		cfa_of_old(s, &rule);
 	} else {
-		rule.cfa = s->frame ? UNWIND_CFA_RBP : UNWIND_CFA_RSP;
+		rule.cfa = s->frame ? UNWIND_CFA_FP_OFF : UNWIND_CFA_SP_OFF;
 		rule.cfa_off = (int32_t)(s->frame ? s->rbp : s->depth + 1) * WORD;
 		rule.cfa_reg = UNWIND_SWEPT;
 	}
 	rule.ra_off = -WORD;
-	saved(s->rbp, &rule.rbp, &rule.rbp_off);
-	saved(s->rbx, &rule.rbx, &rule.rbx_off);
+	saved(s->rbp, &rule.fp, &rule.fp_off);
+	saved(s->rbx, &rule.aux, &rule.aux_off);
 	return rule;
 }

@@ -243,8 +243,8 @@ static bool ends_beyond_copy(const struct unwind_walker *w)
 {
 	const struct walk *s = &w->state;
 
-	return s->complete && !s->regs[UREG_RIP] && !w->in->is_stopped &&
-	       s->regs[UREG_RSP] - w->in->stack_at > w->in->stack_len;
+	return s->complete && !s->regs[UREG_PC] && !w->in->is_stopped &&
+	       s->regs[UREG_SP] - w->in->stack_at > w->in->stack_len;
 }
 
 /*
@@ -277,7 +277,7 @@ static int step_and_note(struct unwind_walker *w)
 	int r = walker_step(w);
 	uint32_t slot = first != w->state.n_loops[0] ? 1 : 2;
 
-	w->frames.frames[w->frames.n].cfa = w->state.regs[UREG_RSP];
+	w->frames.frames[w->frames.n].cfa = w->state.regs[UREG_SP];
 	w->frames.frames[w->frames.n++].loop = loops(&w->state) != before ? slot : 0;
 	return r;
 }

@@ -69,7 +69,7 @@ static bool ops_match(const Dwarf_Op *ops, size_t n, const uint8_t *atoms)
 static bool plain_cfa(unsigned int reg, int64_t off, struct unwind_rule *out)
 {
 	static const uint8_t kind[17] = {
-		[3] = UNWIND_CFA_RBX, [6] = UNWIND_CFA_RBP, [7] = UNWIND_CFA_RSP
+		[3] = UNWIND_CFA_AUX_OFF, [6] = UNWIND_CFA_FP_OFF, [7] = UNWIND_CFA_SP_OFF
 	};
 
 	out->cfa = kind[reg] ? kind[reg] : UNWIND_CFA_REG;
@@ -100,7 +100,7 @@ static bool their_cfa(const Dwarf_Op *ops, size_t n, struct unwind_rule *out)
 	out->cfa_off = (int32_t)off;
 	if (n == sizeof(index) && ops_match(ops, n, index) &&
 	    any_breg(&ops[1], &index_reg, &zero)) {
-		out->cfa = UNWIND_CFA_RSP_INDEX;
+		out->cfa = UNWIND_CFA_SP_INDEX;
 		out->cfa_reg = (uint8_t)index_reg;
 		out->cfa_add = (int16_t)ops[6].number;
 		return true;
@@ -108,7 +108,7 @@ static bool their_cfa(const Dwarf_Op *ops, size_t n, struct unwind_rule *out)
 	if (n > 3 || ops[1].atom != DW_OP_deref || (reg != 6 && reg != 7) ||
 	    (n == 3 && ops[2].atom != DW_OP_plus_uconst))
 		return false;
-	out->cfa = reg == 7 ? UNWIND_CFA_RSP_DEREF : UNWIND_CFA_RBP_DEREF;
+	out->cfa = reg == 7 ? UNWIND_CFA_SP_DEREF : UNWIND_CFA_FP_DEREF;
 	out->cfa_add = n == 3 ? (int16_t)ops[2].number : 0;
 	return true;
 }
@@ -141,9 +141,9 @@ static bool their_saved(Dwarf_Frame *frame, int reg, uint8_t *how, int16_t *at)
 		*how = UNWIND_SAVED_REG;
 		off = (int64_t)ops[0].number;
 	} else if (n == 2 && ops[0].atom == DW_OP_call_frame_cfa && is_breg(&ops[1], 6, &off)) {
-		*how = UNWIND_SAVED_RBP; /* libdw pushes the CFA before every expression */
+		*how = UNWIND_SAVED_FP; /* libdw pushes the CFA before every expression */
 	} else if (n == 1 && is_breg(&ops[0], 6, &off)) {
-		*how = UNWIND_SAVED_RBP;
+		*how = UNWIND_SAVED_FP;
 	} else {
 		return false;
 	}
@@ -176,9 +176,9 @@ static bool their_return_address(Dwarf_Frame *frame, int ra_reg, struct unwind_r
 		out->ra_off = (int16_t)off;
 		return true;
 	}
-	if (n != 1 || ops[0].atom != DW_OP_regx || out->cfa != UNWIND_CFA_RSP)
+	if (n != 1 || ops[0].atom != DW_OP_regx || out->cfa != UNWIND_CFA_SP_OFF)
 		return false;
-	out->cfa = UNWIND_CFA_RSP_RA_REG;
+	out->cfa = UNWIND_CFA_SP_RA_REG;
 	out->cfa_reg = (uint8_t)ops[0].number;
 	return true;
 }
@@ -202,17 +202,17 @@ static bool their_rule(Dwarf_Frame *frame, struct unwind_rule *out)
 					     .cfa_off = (int32_t)off - 160 };
 		return true;
 	}
-	if (!their_rsp(frame, false, NULL) || !their_saved(frame, 6, &out->rbp, &out->rbp_off))
+	if (!their_rsp(frame, false, NULL) || !their_saved(frame, 6, &out->fp, &out->fp_off))
 		return false;
 	/*
 	 * libdw's defaults for x86-64 omit that rbx is callee-saved, so it is undefined unless an
 	 * instruction sets it. No compiler declares it so.
 	 */
-	if (!their_saved(frame, 3, &out->rbx, &out->rbx_off)) {
-		out->rbx = UNWIND_SAVED_UNDEF; /* the walk continues without it */
-		out->rbx_off = 0;
-	} else if (out->rbx == UNWIND_SAVED_UNDEF) {
-		out->rbx = UNWIND_SAVED_SAME;
+	if (!their_saved(frame, 3, &out->aux, &out->aux_off)) {
+		out->aux = UNWIND_SAVED_UNDEF; /* the walk continues without it */
+		out->aux_off = 0;
+	} else if (out->aux == UNWIND_SAVED_UNDEF) {
+		out->aux = UNWIND_SAVED_SAME;
 	}
 	return dwarf_frame_cfa(frame, &ops, &n) == 0 && their_cfa(ops, n, out) &&
 	       their_return_address(frame, ra_reg, out);
@@ -221,8 +221,7 @@ static bool their_rule(Dwarf_Frame *frame, struct unwind_rule *out)
 static void show(const char *who, const struct unwind_rule *r)
 {
 	printf("    %-6s cfa %u reg %u off %d add %d  rbp %u %d  rbx %u %d  ra %d\n", who, r->cfa,
-	       r->cfa_reg, r->cfa_off, r->cfa_add, r->rbp, r->rbp_off, r->rbx, r->rbx_off,
-	       r->ra_off);
+	       r->cfa_reg, r->cfa_off, r->cfa_add, r->fp, r->fp_off, r->aux, r->aux_off, r->ra_off);
 }
 
 static bool is_known(const struct oracle *o, uint64_t vaddr)
@@ -269,7 +268,7 @@ static bool is_bottom(const struct oracle *o, uint64_t vaddr, const struct unwin
 /* True for rules of code without CFI: tests/oracle/sweep.c checks those. */
 static bool is_swept(const struct unwind_rule *r)
 {
-	return r->cfa == UNWIND_CFA_RSP || (r->cfa == UNWIND_CFA_RBP && r->cfa_off == 16);
+	return r->cfa == UNWIND_CFA_SP_OFF || (r->cfa == UNWIND_CFA_FP_OFF && r->cfa_off == 16);
 }
 
 static void probe(struct oracle *o, uint64_t vaddr, const struct unwind_rule *ours)

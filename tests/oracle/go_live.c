@@ -195,23 +195,23 @@ static bool cfa_of(const struct target *t, const struct walk *w, const struct un
 		   uint64_t *out)
 {
 	switch (rule->cfa) {
-	case UNWIND_CFA_RSP:
-	case UNWIND_CFA_RSP_RA_REG:
+	case UNWIND_CFA_SP_OFF:
+	case UNWIND_CFA_SP_RA_REG:
 		*out = w->regs[RSP] + rule->cfa_off;
-		return rule->cfa == UNWIND_CFA_RSP || w->leaf;
-	case UNWIND_CFA_RBP:
+		return rule->cfa == UNWIND_CFA_SP_OFF || w->leaf;
+	case UNWIND_CFA_FP_OFF:
 		*out = w->regs[RBP] + rule->cfa_off;
 		return true;
-	case UNWIND_CFA_RBX:
+	case UNWIND_CFA_AUX_OFF:
 		*out = w->regs[RBX] + rule->cfa_off;
 		return true;
 	case UNWIND_CFA_REG:
 		*out = w->regs[rule->cfa_reg] + rule->cfa_off;
 		return w->leaf;
-	case UNWIND_CFA_RSP_DEREF:
-	case UNWIND_CFA_RBP_DEREF:
+	case UNWIND_CFA_SP_DEREF:
+	case UNWIND_CFA_FP_DEREF:
 		if (!read64(t,
-			    w->regs[rule->cfa == UNWIND_CFA_RSP_DEREF ? RSP : RBP] + rule->cfa_off,
+			    w->regs[rule->cfa == UNWIND_CFA_SP_DEREF ? RSP : RBP] + rule->cfa_off,
 			    out))
 			return false;
 		*out += rule->cfa_add;
@@ -235,7 +235,7 @@ static bool restore(const struct target *t, struct walk *w, unsigned int reg, ui
 	switch (how) {
 	case UNWIND_SAVED_CFA:
 		return read64(t, cfa + off, &w->regs[reg]);
-	case UNWIND_SAVED_RBP:
+	case UNWIND_SAVED_FP:
 		return read64(t, w->regs[RBP] + off, &w->regs[reg]);
 	case UNWIND_SAVED_UNDEF:
 		w->regs[reg] = 0;
@@ -264,8 +264,8 @@ static bool step(const struct target *t, struct walk *w, const struct unwind_rul
 {
 	const struct unwind_rule r = rule->cfa == UNWIND_CFA_FP
 					     ? (struct unwind_rule){ .cfa = UNWIND_CFA_FP,
-								     .rbp = UNWIND_SAVED_CFA,
-								     .rbp_off = -16,
+								     .fp = UNWIND_SAVED_CFA,
+								     .fp_off = -16,
 								     .ra_off = -8 }
 					     : *rule;
 
@@ -275,17 +275,16 @@ static bool step(const struct target *t, struct walk *w, const struct unwind_rul
 		return step_signal(t, w, w->regs[RSP] + r.cfa_off);
 	if (!cfa_of(t, w, &r, &cfa))
 		return false;
-	if (r.cfa == UNWIND_CFA_RSP_RA_REG)
+	if (r.cfa == UNWIND_CFA_SP_RA_REG)
 		ra = w->regs[r.cfa_reg];
 	else if (!read64(t, cfa + r.ra_off, &ra))
 		return false;
-	if (!restore(t, w, RBX, r.rbx, r.rbx_off, cfa) ||
-	    !restore(t, w, RBP, r.rbp, r.rbp_off, cfa))
+	if (!restore(t, w, RBX, r.aux, r.aux_off, cfa) || !restore(t, w, RBP, r.fp, r.fp_off, cfa))
 		return false;
 	w->regs[RSP] = cfa;
 	w->regs[RIP] = ra;
 	w->leaf = false;
-	w->is_return = r.cfa != UNWIND_CFA_RSP || r.cfa_reg != UNWIND_INJECTED;
+	w->is_return = r.cfa != UNWIND_CFA_SP_OFF || r.cfa_reg != UNWIND_INJECTED;
 	return true;
 }
 

@@ -51,7 +51,7 @@ static void compare(const struct unwind_rule *rule, Dwarf_CFI *cfi, uint64_t pc,
 {
 	int64_t theirs = 0;
 
-	if (rule->cfa != UNWIND_CFA_RSP) {
+	if (rule->cfa != UNWIND_CFA_SP_OFF) {
 		tally->special++;
 		return;
 	}

@@ -193,7 +193,7 @@ static bool is_in_registers(Dwarf_Frame *frame, int ra)
 
 	return dwarf_frame_register(frame, ra, mem, &ops, &n) == 0 && n == 1 &&
 	       ops[0].atom == DW_OP_regx && dwarf_frame_cfa(frame, &cfa_ops, &n_cfa) == 0 &&
-	       n_cfa && (cfa_ops[0].atom != DW_OP_bregx || cfa_ops[0].number != UREG_RSP);
+	       n_cfa && (cfa_ops[0].atom != DW_OP_bregx || cfa_ops[0].number != UREG_SP);
 }
 
 static bool is_undefined(Dwarf_Frame *frame, int reg)
@@ -207,8 +207,8 @@ static bool is_undefined(Dwarf_Frame *frame, int reg)
 /* Finds the caller by libdw; false if it has no CFI for this instruction. */
 static bool their_caller(struct stepper *s, struct caller *out)
 {
-	static const int compared[] = { UREG_RBX, UREG_RBP, UREG_RSP };
-	const struct unwind_mapping *m = process_image_find(&s->image, s->regs[UREG_RIP]);
+	static const int compared[] = { UREG_AUX, UREG_FP, UREG_SP };
+	const struct unwind_mapping *m = process_image_find(&s->image, s->regs[UREG_PC]);
 	_cleanup_(freep) Dwarf_Frame *frame = NULL;
 	uint64_t vaddr, cfa = 0;
 	bool signal;
@@ -217,7 +217,7 @@ static bool their_caller(struct stepper *s, struct caller *out)
 	if (!m || m->file >= s->cfi.len || !s->cfi.data[m->file])
 		return false;
 	if (elf_image_vaddr_of(s->image.files.data[m->file].elf,
-			       s->regs[UREG_RIP] - m->start + m->file_off, &vaddr) < 0 ||
+			       s->regs[UREG_PC] - m->start + m->file_off, &vaddr) < 0 ||
 	    dwarf_cfi_addrframe(s->cfi.data[m->file], vaddr, &frame) != 0)
 		return false;
 	ra = dwarf_frame_info(frame, NULL, NULL, &signal);
@@ -231,8 +231,8 @@ static bool their_caller(struct stepper *s, struct caller *out)
 	for (size_t i = 0; i < sizeof(compared) / sizeof(compared[0]); i++)
 		out->known[compared[i]] =
 			caller_register(s, frame, cfa, compared[i], &out->regs[compared[i]]);
-	out->known[UREG_RIP] = caller_register(s, frame, cfa, ra, &out->regs[UREG_RIP]);
-	return out->known[UREG_RIP];
+	out->known[UREG_PC] = caller_register(s, frame, cfa, ra, &out->regs[UREG_PC]);
+	return out->known[UREG_PC];
 }
 
 /* ---- ours ----------------------------------------------------------------- */
@@ -253,9 +253,9 @@ static bool same_caller(const struct caller *theirs, int r, const uint64_t ours[
 static void show(const struct stepper *s, const struct caller *theirs, int r,
 		 const uint64_t ours[UREG_COUNT])
 {
-	static const int shown[] = { UREG_RIP, UREG_RSP, UREG_RBP, UREG_RBX };
-	const struct unwind_mapping *m = process_image_find(&s->image, s->regs[UREG_RIP]);
-	uint64_t off = s->regs[UREG_RIP] - m->start + m->file_off;
+	static const int shown[] = { UREG_PC, UREG_SP, UREG_FP, UREG_AUX };
+	const struct unwind_mapping *m = process_image_find(&s->image, s->regs[UREG_PC]);
+	uint64_t off = s->regs[UREG_PC] - m->start + m->file_off;
 
 	printf("  %s file offset %#lx%s%s\n", s->image.files.data[m->file].path, off,
 	       r ? ", we stop" : "", theirs->end ? ", libdw ends" : "");

@@ -37,18 +37,18 @@ static const struct unwind_rule *theirs_at(struct oracle *o, uint64_t off)
 
 static bool same_cfa(const struct unwind_sweep_state *s, const struct unwind_rule *r)
 {
-	if (r->cfa == UNWIND_CFA_RSP)
+	if (r->cfa == UNWIND_CFA_SP_OFF)
 		return !s->rsp_moved && ((int)s->depth + 1) * 8 == r->cfa_off;
-	return r->cfa == UNWIND_CFA_RBP && s->frame && r->cfa_off == (int)s->rbp * 8;
+	return r->cfa == UNWIND_CFA_FP_OFF && s->frame && r->cfa_off == (int)s->rbp * 8;
 }
 
 /* Registers that were popped may still be read below rsp, as compilers declare. */
 static bool same_rbp(const struct unwind_sweep_state *s, const struct unwind_rule *r)
 {
 	if (!s->rbp)
-		return r->rbp == UNWIND_SAVED_SAME ||
-		       (r->rbp == UNWIND_SAVED_CFA && -r->rbp_off / 8 > (int)s->depth + 1);
-	return r->rbp == UNWIND_SAVED_CFA && -r->rbp_off == (int)s->rbp * 8;
+		return r->fp == UNWIND_SAVED_SAME ||
+		       (r->fp == UNWIND_SAVED_CFA && -r->fp_off / 8 > (int)s->depth + 1);
+	return r->fp == UNWIND_SAVED_CFA && -r->fp_off == (int)s->rbp * 8;
 }
 
 static void compare(struct oracle *o, uint64_t vaddr, uint64_t off,
@@ -56,7 +56,7 @@ static void compare(struct oracle *o, uint64_t vaddr, uint64_t off,
 {
 	const struct unwind_rule *r = theirs_at(o, off);
 
-	if (r->cfa < UNWIND_CFA_RSP || r->cfa > UNWIND_CFA_REG)
+	if (r->cfa < UNWIND_CFA_SP_OFF || r->cfa > UNWIND_CFA_REG)
 		return;
 	o->n_insns++;
 	if (!s->seen || s->lost) {
@@ -69,8 +69,8 @@ static void compare(struct oracle *o, uint64_t vaddr, uint64_t off,
 			       s->depth * 8u + 8, s->frame, s->rsp_moved, r->cfa, r->cfa_off);
 	} else if (!same_rbp(s, r)) {
 		if (o->n_wrong_rbp++ < SHOWN)
-			printf("  at %#lx: rbp %d, CFI: %u %d\n", vaddr, -8 * (int)s->rbp, r->rbp,
-			       r->rbp_off);
+			printf("  at %#lx: rbp %d, CFI: %u %d\n", vaddr, -8 * (int)s->rbp, r->fp,
+			       r->fp_off);
 	}
 }
 

@@ -214,7 +214,7 @@ static int take(struct target *t)
 		.ctx = t->memory,
 		.stack = t->snap.stack.data,
 		.stack_len = t->snap.stack.len,
-		.stack_at = t->snap.regs[UREG_RSP],
+		.stack_at = t->snap.regs[UREG_SP],
 	};
 	memcpy(t->in.regs, t->snap.regs, sizeof(t->in.regs));
 	return 0;

@@ -144,7 +144,7 @@ static int check(pid_t pid, const char *expected, long rounds)
 	memcpy(in.regs, snap.regs, sizeof(in.regs));
 	in.stack = snap.stack.data;
 	in.stack_len = snap.stack.len;
-	in.stack_at = in.regs[UREG_RSP];
+	in.stack_at = in.regs[UREG_SP];
 	in.fs_base = u.fs_base;
 	in.ctx = memory;
 	memory_note(memory, true);

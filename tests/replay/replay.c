@@ -183,7 +183,7 @@ static int check_snapshot(const struct snapshot *snap, const char *chain)
 		return r;
 	in.process = im.process;
 	memcpy(in.regs, snap->regs, sizeof(in.regs));
-	in.stack_at = in.regs[UREG_RSP];
+	in.stack_at = in.regs[UREG_SP];
 	n = unwind_walk(im.walker, &in, &words, &complete);
 	if (!n || !name_is(frame_name(&symbols, &im, words[0]), chain, strcspn(chain, ",")))
 		return 0;

@@ -48,7 +48,7 @@ static int on_map(void *ctx, const struct proc_map *m)
 	struct stat st;
 	int r = 0;
 
-	if (m->start <= t->s->regs[UREG_RSP] && t->s->regs[UREG_RSP] < m->end)
+	if (m->start <= t->s->regs[UREG_SP] && t->s->regs[UREG_SP] < m->end)
 		t->stack_end = m->end;
 	if (!(m->prot & PROC_MAP_EXEC))
 		return 0;
@@ -78,24 +78,24 @@ int snapshot_take(struct snapshot *s, pid_t pid)
 		return r;
 	if (!t.stack_end)
 		return -EFAULT;
-	len = t.stack_end - s->regs[UREG_RSP];
+	len = t.stack_end - s->regs[UREG_SP];
 	if (len > STACK_MAX)
 		len = STACK_MAX;
 	r = vec_reserve(&s->stack, len);
 	if (r < 0)
 		return r;
 	s->stack.len = len;
-	return read_memory(pid, s->regs[UREG_RSP], s->stack.data, len);
+	return read_memory(pid, s->regs[UREG_SP], s->stack.data, len);
 }
 
 static uint64_t stack_end(const struct core *c)
 {
-	uint64_t end = c->regs[UREG_RSP];
+	uint64_t end = c->regs[UREG_SP];
 
 	for (size_t i = 0; i < c->loads.len; i++) {
 		const struct core_load *l = &c->loads.data[i];
 
-		if (l->at + l->len > end && l->at < c->regs[UREG_RSP] + STACK_MAX)
+		if (l->at + l->len > end && l->at < c->regs[UREG_SP] + STACK_MAX)
 			end = l->at + l->len;
 	}
 	return end;
@@ -103,7 +103,7 @@ static uint64_t stack_end(const struct core *c)
 
 static int copy_stack(struct snapshot *s, struct core *c)
 {
-	uint64_t sp = c->regs[UREG_RSP], len = stack_end(c) - sp;
+	uint64_t sp = c->regs[UREG_SP], len = stack_end(c) - sp;
 	int r = vec_reserve(&s->stack, len);
 
 	if (r < 0)

@@ -24,7 +24,7 @@ struct snapshot {
 	uint64_t regs[UREG_COUNT];
 	struct {
 		VEC(uint8_t);
-	} stack; /* from regs[UREG_RSP] on */
+	} stack; /* from regs[UREG_SP] on */
 	struct {
 		VEC(uint8_t);
 	} vdso;

@@ -30,7 +30,7 @@ WALK_FN int jvm_code(__u32 which)
 	vm = jvm_get(MAPPING_LANG_VM(w->mapping.file));
 	if (!vm || jvm_read_blob(which)) {
 		w->folded = 0;
-		walk_push(w, FRAME_WORD(FRAME_ADDRESS, w->regs[UREG_RIP] - w->is_call));
+		walk_push(w, FRAME_WORD(FRAME_ADDRESS, w->regs[UREG_PC] - w->is_call));
 		return JVM_NEXT_SEARCH;
 	}
 	if (jvm_field(w, vm->header_size) == vm->nmethod_size)

@@ -110,7 +110,7 @@ WALK_FN int jvm_read_blob(__u32 which)
 	vm = jvm_get(MAPPING_LANG_VM(w->mapping.file));
 	if (!vm)
 		return -1;
-	pc = w->regs[UREG_RIP] - w->is_call;
+	pc = w->regs[UREG_PC] - w->is_call;
 	slot = &w->lang.jvm.blobs[((pc ^ w->record.head.pid) * 0x9e3779b97f4a7c15ULL >> 54) &
 				  (JVM_BLOBS_CACHED - 1)];
 	if (slot->pc == pc && slot->pid == w->record.head.pid) {

@@ -64,7 +64,7 @@ static __always_inline __u32 jvm_pushed_at(const struct walk *w)
 static __always_inline __u64 jvm_call_target(struct walk *w, __u64 ra)
 {
 	/* the target is near, unlike most other words of the stack */
-	if (ra - w->regs[UREG_RIP] + JVM_CALL_REACH >= 2ULL * JVM_CALL_REACH ||
+	if (ra - w->regs[UREG_PC] + JVM_CALL_REACH >= 2ULL * JVM_CALL_REACH ||
 	    read_user(w->code, 16, ra - 16))
 		return 0;
 	if (code_byte(w, 11) == 0xe8)

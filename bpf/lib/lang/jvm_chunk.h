@@ -63,7 +63,7 @@ static __always_inline __u64 jvm_next_chunk(struct walk *w, const struct jvm_vm 
 
 	if (w->lang.jvm.chunk)
 		return jvm_reference(vm, w->lang.jvm.chunk + vm->chunk_parent);
-	if (stack_word(w, w->regs[UREG_RSP] + JVM_ENTRY_CONTINUATION, &continuation) ||
+	if (stack_word(w, w->regs[UREG_SP] + JVM_ENTRY_CONTINUATION, &continuation) ||
 	    !continuation)
 		return 0;
 	return jvm_reference(vm, continuation + vm->tail);
@@ -109,9 +109,9 @@ WALK_FN int jvm_enter_chunk(__u32 which)
 	at = chunk + vm->chunk_stack;
 	w->lang.jvm.chunk = chunk;
 	w->lang.jvm.chunk_end = at + end * 8ULL;
-	w->lang.jvm.chunk_return = w->regs[UREG_RSP];
+	w->lang.jvm.chunk_return = w->regs[UREG_SP];
 	at += sp * 8ULL;
-	return walk_to_caller(w, pc, at, at - JVM_CHUNK_LINK, w->regs[UREG_RBX]);
+	return walk_to_caller(w, pc, at, at - JVM_CHUNK_LINK, w->regs[UREG_AUX]);
 }
 
 /* Reads an address that is stored at @at as a distance from there in words. Returns 0 or -1. */
@@ -128,7 +128,7 @@ static __always_inline int jvm_relative(struct walk *w, __u64 at, __u64 *out)
 /* Leaves a chunk: continues in the next one, or on the thread's own stack. */
 static __always_inline int jvm_leave_chunk(struct walk *w, __u32 which)
 {
-	w->regs[UREG_RSP] = w->lang.jvm.chunk_return;
+	w->regs[UREG_SP] = w->lang.jvm.chunk_return;
 	w->lang.jvm.chunk_end = 0;
 	return jvm_enter_chunk(which);
 }

@@ -102,7 +102,7 @@ static __always_inline __u64 jvm_in_epilogue(const struct walk *w, __u64 size)
  */
 static __always_inline int jvm_in_string_search(struct walk *w)
 {
-	if (read_user(w->code, sizeof(w->code), w->regs[UREG_RIP] - sizeof(w->code) / 2))
+	if (read_user(w->code, sizeof(w->code), w->regs[UREG_PC] - sizeof(w->code) / 2))
 		return 0;
 	for (__u32 i = 0; i < sizeof(w->code) - 2; i++)
 		if (code_byte(w, i + 2) == 0x61 &&
@@ -115,8 +115,8 @@ static __always_inline int jvm_in_string_search(struct walk *w)
 /* Removes what a compiled method has pushed around a call, if its code shows that. */
 static __always_inline void jvm_pop_arguments(struct walk *w)
 {
-	if (!read_user(w->code, 2 * JVM_AROUND, w->regs[UREG_RIP] - JVM_AROUND))
-		w->regs[UREG_RSP] += jvm_pushed_at(w);
+	if (!read_user(w->code, 2 * JVM_AROUND, w->regs[UREG_PC] - JVM_AROUND))
+		w->regs[UREG_SP] += jvm_pushed_at(w);
 }
 
 /* Restores the frame's rsp, which inlined string searches push after their other operands. */
@@ -127,11 +127,11 @@ WALK_FN int jvm_old_sp(__u32 which)
 
 	if (!w)
 		return WALK_STOP;
-	sp = w->regs[UREG_RSP];
+	sp = w->regs[UREG_SP];
 	if (!stack_word(w, sp, &old) && old > sp && old - sp <= JVM_PUSHED_MAX && !(old & 7) &&
 	    !stack_word(w, old + (w->lang.jvm.frame_bytes & ~7ULL) - 8, &ra) &&
 	    jvm_in_string_search(w) && walk_is_return(which, ra) == WALK_CONTINUE)
-		w->regs[UREG_RSP] = old;
+		w->regs[UREG_SP] = old;
 	else
 		jvm_pop_arguments(w);
 	return JVM_NEXT_RETURN;
@@ -150,7 +150,7 @@ WALK_FN int jvm_leaf(__u32 which)
 	if (!vm)
 		return WALK_STOP;
 	size = w->lang.jvm.frame_bytes;
-	pc = w->regs[UREG_RIP];
+	pc = w->regs[UREG_PC];
 	entry = jvm_address(w, vm, vm->entry);
 	if ((__s64)(pc - jvm_code_begin(w, vm)) < (__s64)jvm_field(w, vm->frame_complete)) {
 		if (pc <= entry)
@@ -169,7 +169,7 @@ WALK_FN int jvm_leaf(__u32 which)
 
 static __always_inline int jvm_compiled(struct walk *w, const struct jvm_vm *vm)
 {
-	__u64 pc = w->regs[UREG_RIP], size = jvm_field(w, vm->frame_size) * 8;
+	__u64 pc = w->regs[UREG_PC], size = jvm_field(w, vm->frame_size) * 8;
 	__u32 cookie;
 
 	cookie = jvm_cookie(w, vm);
@@ -183,7 +183,7 @@ static __always_inline int jvm_compiled(struct walk *w, const struct jvm_vm *vm)
 	}
 	/* The frame is marked for deoptimization: it holds the original return address. */
 	if (pc == jvm_address(w, vm, vm->deopt[0]) || pc == jvm_address(w, vm, vm->deopt[1]))
-		(void)stack_word(w, w->regs[UREG_RSP] + jvm_field(w, vm->orig_pc), &pc);
+		(void)stack_word(w, w->regs[UREG_SP] + jvm_field(w, vm->orig_pc), &pc);
 	jvm_push(w, JVM_COMPILED, w->lang.jvm.blob_at, pc - jvm_code_begin(w, vm), cookie);
 	return JVM_NEXT_RETURN;
 }

@@ -36,16 +36,16 @@ WALK_FN int jvm_search(__u32 which)
 	/* chunks in the heap may have moved */
 	if (w->lang.jvm.chunk_end)
 		return walk_fail(w, WALK_ERR_NO_RULE);
-	sp = w->regs[UREG_RSP] & ~7ULL;
+	sp = w->regs[UREG_SP] & ~7ULL;
 	for (int i = 0; i < JVM_SEARCH_WORDS; i++) {
-		rbp = i ? ra : w->regs[UREG_RBP];
+		rbp = i ? ra : w->regs[UREG_FP];
 		if (stack_word(w, sp, &ra))
 			return walk_fail(w, WALK_ERR_STACK_READ);
 		sp += 8;
 		if (walk_is_return(which, ra) != WALK_CONTINUE)
 			continue;
 		walk_searched(w);
-		return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
+		return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_AUX]);
 	}
 	return walk_fail(w, WALK_ERR_NO_RULE);
 }
@@ -59,8 +59,8 @@ WALK_FN int jvm_return(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	size = w->lang.jvm.frame_bytes;
-	rbp = w->regs[UREG_RBP];
-	sp = w->regs[UREG_RSP] + (size & ~7ULL);
+	rbp = w->regs[UREG_FP];
+	sp = w->regs[UREG_SP] + (size & ~7ULL);
 	if (jvm_chunk_ends(w, sp))
 		return JVM_NEXT_CHUNK;
 	if ((size >= 16 && !(size & JVM_RBP_KEPT) && stack_word(w, sp - 16, &rbp)) ||
@@ -69,5 +69,5 @@ WALK_FN int jvm_return(__u32 which)
 	if (!ra || mapping_find(w, ra - 1))
 		return JVM_NEXT_SEARCH;
 	return walk_to_caller(w, ra, sp, w->lang.jvm.chunk_end ? sp - JVM_CHUNK_LINK : rbp,
-			      w->regs[UREG_RBX]);
+			      w->regs[UREG_AUX]);
 }

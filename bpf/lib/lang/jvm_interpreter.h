@@ -70,16 +70,16 @@ WALK_FN int jvm_interpreted(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	vm = jvm_get(MAPPING_LANG_VM(w->mapping.file));
-	rbp = w->regs[UREG_RBP];
+	rbp = w->regs[UREG_FP];
 	if (w->lang.jvm.chunk_end && jvm_relative(w, rbp, &rbp))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	/* the byte code pointer, then the method */
-	if (!vm || rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > JVM_FRAME_MAX ||
-	    (rbp & 7) || stack_word(w, rbp - vm->frame_bcp, &sp) ||
+	if (!vm || rbp < w->regs[UREG_SP] || rbp - w->regs[UREG_SP] > JVM_FRAME_MAX || (rbp & 7) ||
+	    stack_word(w, rbp - vm->frame_bcp, &sp) ||
 	    stack_word(w, rbp - 8 * JVM_FRAME_METHOD, &next) ||
 	    jvm_push_method(which, next, w->is_call ? sp : w->regs[UREG_R13])) {
 		w->folded = 0;
-		walk_push(w, FRAME_WORD(FRAME_ADDRESS, w->regs[UREG_RIP] - w->is_call));
+		walk_push(w, FRAME_WORD(FRAME_ADDRESS, w->regs[UREG_PC] - w->is_call));
 		return JVM_NEXT_SEARCH;
 	}
 	if (w->lang.jvm.chunk_end) {
@@ -103,7 +103,7 @@ WALK_FN int jvm_interpreted(__u32 which)
 	}
 	if (sp < rbp + 16 || sp - rbp > JVM_FRAME_MAX)
 		sp = rbp + 16;
-	return walk_to_caller(w, ra, sp, next, w->regs[UREG_RBX]);
+	return walk_to_caller(w, ra, sp, next, w->regs[UREG_AUX]);
 }
 
 /*
@@ -117,10 +117,10 @@ WALK_FN int jvm_entry(__u32 which)
 
 	if (!w)
 		return WALK_STOP;
-	sp = w->regs[UREG_RSP];
-	rbp = w->regs[UREG_RBP];
+	sp = w->regs[UREG_SP];
+	rbp = w->regs[UREG_FP];
 	if (rbp >= sp + 24 && !stack_word(w, rbp - 8 * JVM_FRAME_METHOD, &method) &&
-	    method == w->regs[UREG_RBX])
+	    method == w->regs[UREG_AUX])
 		return JVM_NEXT_INTERPRETED;
 	if (rbp >= sp && rbp <= sp + 24) {
 		/* pushed so far: the return address, rbp, r13 */
@@ -132,10 +132,10 @@ WALK_FN int jvm_entry(__u32 which)
 	if (walk_is_return(which, ra) != WALK_CONTINUE)
 		ra = 0;
 	/* the checks above looked up other mappings */
-	if (mapping_find(w, w->regs[UREG_RIP]) || !ra ||
-	    jvm_push_method(which, w->regs[UREG_RBX], 0))
+	if (mapping_find(w, w->regs[UREG_PC]) || !ra ||
+	    jvm_push_method(which, w->regs[UREG_AUX], 0))
 		return JVM_NEXT_INTERPRETED;
 	if (w->regs[UREG_R13] > sp && w->regs[UREG_R13] - sp < JVM_FRAME_MAX)
 		sp = w->regs[UREG_R13];
-	return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_RBX]);
+	return walk_to_caller(w, ra, sp, rbp, w->regs[UREG_AUX]);
 }

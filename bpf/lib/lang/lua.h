@@ -37,11 +37,11 @@ WALK_FN int lua_next_state(__u32 which)
 			return WALK_STOP;
 		w->lang.lua.caller = n + 1;
 		/* another call with the same state */
-		if (w->lang.lua.state && (w->loop_callers[n].rbx == w->lang.lua.state ||
-					  w->loop_callers[n].rbp == w->lang.lua.state))
+		if (w->lang.lua.state && (w->loop_callers[n].aux == w->lang.lua.state ||
+					  w->loop_callers[n].fp == w->lang.lua.state))
 			continue;
-		if (lua_take_state(w, w->loop_callers[n].rbx) ||
-		    lua_take_state(w, w->loop_callers[n].rbp))
+		if (lua_take_state(w, w->loop_callers[n].aux) ||
+		    lua_take_state(w, w->loop_callers[n].fp))
 			return WALK_CONTINUE;
 	}
 	return WALK_STOP;
@@ -76,7 +76,7 @@ static __always_inline __u64 lua_pc(const struct walk *w, __u32 slot, __u64 save
 
 	if (!vm_is_first(w) || !vm_leaf_is_loop(w, slot))
 		return saved;
-	for (int i = 0; i < UREG_RIP; i++)
+	for (int i = 0; i < UREG_PC; i++)
 		if (w->leaf_regs[i] > code && w->leaf_regs[i] <= end && !(w->leaf_regs[i] & 3) &&
 		    w->leaf_regs[i] > pc)
 			pc = w->leaf_regs[i];

@@ -51,7 +51,7 @@ WALK_FN int perl_begin(__u32 which, __u32 slot)
 		return WALK_STOP;
 	if (!perl->interpreter)
 		return perl_interpreter(w, perl, w->process.vms[slot].bias);
-	if (w->n_loops[slot] && perl_interpreter(w, perl, w->loop_rbx) == WALK_CONTINUE)
+	if (w->n_loops[slot] && perl_interpreter(w, perl, w->loop_aux) == WALK_CONTINUE)
 		return WALK_CONTINUE;
 	/* the variable has the main thread's; the others' are known from the loop alone */
 	if (w->record.head.tid != w->record.head.pid ||

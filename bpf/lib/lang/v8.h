@@ -57,7 +57,7 @@ static __always_inline void v8_push_builtin(struct walk *w)
 /* Pushes generated code that belongs to no function, with the frame's type if it has one. */
 static __always_inline void v8_push_stub(struct walk *w)
 {
-	v8_push(w, V8_STUB, w->regs[UREG_RIP],
+	v8_push(w, V8_STUB, w->regs[UREG_PC],
 		V8_STUB_WORD(w->lang.v8.instance, !w->is_call,
 			     w->lang.v8.type < V8_TYPE_NONE ? w->lang.v8.type : V8_TYPE_NONE));
 }
@@ -73,7 +73,7 @@ static __always_inline __u8 v8_byte(const struct walk *w, __u32 i)
 /* True if the pc is the return address of the interpreter's entry. */
 static __always_inline int v8_is_interpreter(struct walk *w, const struct v8_vm *vm)
 {
-	__u64 pc = w->regs[UREG_RIP];
+	__u64 pc = w->regs[UREG_PC];
 	__u32 code = 0;
 
 	if (!w->is_call)
@@ -93,7 +93,7 @@ static __always_inline __u64 v8_bytecode_place(struct walk *w, const struct v8_v
 {
 	__u64 at = 0;
 
-	if (stack_word(w, w->regs[UREG_RBP] + (__s64)vm->f.fp_bytecode_offset, &at) || (__u32)at)
+	if (stack_word(w, w->regs[UREG_FP] + (__s64)vm->f.fp_bytecode_offset, &at) || (__u32)at)
 		return V8_PLACE_NONE;
 	at = (at >> 32) - (vm->f.bytecode_data - 1);
 	return at < V8_PLACE_NONE ? at : V8_PLACE_NONE;
@@ -131,7 +131,7 @@ static __always_inline int v8_push_function(struct walk *w, const struct v8_vm *
 	if (v8_read_function(w, vm))
 		return -1;
 	if (!w->lang.v8.embedded) {
-		v8_push(w, V8_CODE, w->regs[UREG_RIP],
+		v8_push(w, V8_CODE, w->regs[UREG_PC],
 			V8_CODE_WORD(w->lang.v8.shared, !w->is_call, w->lang.v8.cookie));
 		return 0;
 	}
@@ -156,11 +156,11 @@ WALK_FN int v8_done(__u32 which)
 		if (w->lang.v8.embedded)
 			v8_push_builtin(w);
 		else if (w->lang.v8.type == V8_PLACE_NONE)
-			v8_push(w, V8_CODE, w->regs[UREG_RIP], V8_CODE_WORD(0, !w->is_call, 0));
+			v8_push(w, V8_CODE, w->regs[UREG_PC], V8_CODE_WORD(0, !w->is_call, 0));
 		else
 			v8_push_stub(w);
 	}
-	return walk_to_caller(w, w->lang.v8.ra, w->lang.v8.sp, w->lang.v8.rbp, w->regs[UREG_RBX]);
+	return walk_to_caller(w, w->lang.v8.ra, w->lang.v8.sp, w->lang.v8.rbp, w->regs[UREG_AUX]);
 }
 
 /* ---- frames ---------------------------------------------------------------- */
@@ -175,8 +175,8 @@ WALK_FN int v8_frame(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	vm = v8_get(w->lang.v8.vm);
-	rbp = w->regs[UREG_RBP];
-	if (!vm || rbp < w->regs[UREG_RSP] || rbp - w->regs[UREG_RSP] > V8_FRAME_MAX || (rbp & 7) ||
+	rbp = w->regs[UREG_FP];
+	if (!vm || rbp < w->regs[UREG_SP] || rbp - w->regs[UREG_SP] > V8_FRAME_MAX || (rbp & 7) ||
 	    stack_word(w, rbp + (__s64)vm->f.fp_context, &kind) ||
 	    stack_word(w, rbp, &w->lang.v8.rbp) || stack_word(w, rbp + 8, &w->lang.v8.ra))
 		return V8_NEXT_OTHER;
@@ -263,14 +263,14 @@ static __always_inline int v8_frameless(struct walk *w, __u32 which, __u64 funct
 	w->lang.v8.function = function;
 	w->lang.v8.ra = ra;
 	w->lang.v8.sp = sp;
-	w->lang.v8.rbp = w->regs[UREG_RBP];
+	w->lang.v8.rbp = w->regs[UREG_FP];
 	return V8_NEXT_DONE;
 }
 
 /* Like v8_frameless(), with the return address @words up the stack. */
 static __always_inline int v8_called(struct walk *w, __u32 which, __u64 function, __u32 words)
 {
-	__u64 sp = w->regs[UREG_RSP] + words * 8, ra = 0;
+	__u64 sp = w->regs[UREG_SP] + words * 8, ra = 0;
 
 	(void)stack_word(w, sp, &ra);
 	return v8_frameless(w, which, function, ra, sp + 8);
@@ -279,7 +279,7 @@ static __always_inline int v8_called(struct walk *w, __u32 which, __u64 function
 /* A function that is returning: the content of its frame is still below rsp. */
 static __always_inline int v8_leaving(struct walk *w, const struct v8_vm *vm, __u32 which)
 {
-	__u64 sp = w->regs[UREG_RSP], function = 0;
+	__u64 sp = w->regs[UREG_SP], function = 0;
 	__u32 reg;
 
 	if (v8_is_return(w) || v8_is_pop(w)) {
@@ -300,7 +300,7 @@ WALK_FN int v8_leaf(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	vm = v8_get(w->lang.v8.vm);
-	if (!vm || read_user(w->code, sizeof(w->code), w->regs[UREG_RIP] - V8_CODE_BEFORE))
+	if (!vm || read_user(w->code, sizeof(w->code), w->regs[UREG_PC] - V8_CODE_BEFORE))
 		return V8_NEXT_FRAME;
 	/* mov %rsp, %rbp */
 	if (v8_byte(w, 0) == 0x48 && v8_byte(w, 1) == 0x89 && v8_byte(w, 2) == 0xe5)
@@ -308,8 +308,8 @@ WALK_FN int v8_leaf(__u32 which)
 	if (v8_before_prologue(w) || v8_before_call_of_prologue(w))
 		return v8_called(w, which, w->regs[UREG_RDI], 0);
 	/* The function is not pushed yet. On the way out (pop %rbp) it is still there. */
-	at = w->regs[UREG_RBP] + (__s64)vm->f.fp_function;
-	if (at < w->regs[UREG_RSP] && w->regs[UREG_RSP] - at <= 16 && v8_byte(w, 0) != 0x5d &&
+	at = w->regs[UREG_FP] + (__s64)vm->f.fp_function;
+	if (at < w->regs[UREG_SP] && w->regs[UREG_SP] - at <= 16 && v8_byte(w, 0) != 0x5d &&
 	    (v8_byte(w, 0) & 0xf0) == 0x50)
 		w->lang.v8.function = w->regs[UREG_RDI];
 	return v8_leaving(w, vm, which);
@@ -360,7 +360,7 @@ WALK_FN int v8_step_file(__u32 which, __u32 slot, __u64 word)
 	rule = rule_get(w->rule);
 	if (!rule)
 		return walk_fail(w, WALK_ERR_BAD_TABLE);
-	if (rule->cfa == UNWIND_CFA_RSP) {
+	if (rule->cfa == UNWIND_CFA_SP_OFF) {
 		v8_push_builtin(w);
 		return walk_apply(w, rule, which);
 	}

@@ -51,8 +51,8 @@ static void a_language_of_two_headers_and_a_line_is_walked(void **state)
 	assert_int_equal(unwind_walker_new(&walker, tables), 0);
 	unwind_walker_set_vms(walker, &vms);
 	assert_int_equal(unwind_tables_add_mappings(tables, &map, 1, &in.process), 0);
-	in.regs[UREG_RIP] = CODE + 8;
-	in.regs[UREG_RSP] = STACK;
+	in.regs[UREG_PC] = CODE + 8;
+	in.regs[UREG_SP] = STACK;
 	assert_int_equal(unwind_walk(walker, &in, &words, &complete), 2 * N_FRAMES);
 	assert_true(complete);
 	for (unsigned int i = 0; i < N_FRAMES; i++) {

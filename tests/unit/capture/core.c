@@ -23,7 +23,7 @@ static void write_core(struct buf *out, const uint8_t *memory)
 	struct core_region region = { .start = REGION, .end = REGION + 8192, .file_off = 4096 };
 	uint64_t word;
 
-	c.regs[UREG_RIP] = RIP;
+	c.regs[UREG_PC] = RIP;
 	c.trace = trace;
 	c.trace_len = strlen(trace);
 	assert_int_equal(vec_push(&f.parts, (struct core_part){ 50, bytes, sizeof(bytes) }), 0);
@@ -57,7 +57,7 @@ static void a_written_core_file_is_read_back(void **state)
 	assert_int_equal(core_parse(&c, b.data, b.len, NULL), 0);
 	assert_int_equal(c.pid, 42);
 	assert_int_equal(c.fs_base, 7);
-	assert_int_equal(c.regs[UREG_RIP], RIP);
+	assert_int_equal(c.regs[UREG_PC], RIP);
 	assert_int_equal(c.regions.len, 1);
 	assert_int_equal(c.regions.data[0].start, REGION);
 	assert_int_equal(c.regions.data[0].file_off, 4096);

@@ -32,9 +32,9 @@ static void write_core(struct buf *out, const struct core_file *f, const char *t
 	stack[4] = (uintptr_t)&stack[8];
 	stack[5] = CODE + 0x100;
 	stack[9] = CODE + 0x200;
-	c.regs[UREG_RIP] = CODE + 0x10;
-	c.regs[UREG_RSP] = (uintptr_t)stack;
-	c.regs[UREG_RBP] = (uintptr_t)&stack[4];
+	c.regs[UREG_PC] = CODE + 0x10;
+	c.regs[UREG_SP] = (uintptr_t)stack;
+	c.regs[UREG_FP] = (uintptr_t)&stack[4];
 	assert_int_equal(vec_push(&c.files, *f), 0);
 	assert_int_equal(vec_push(&c.regions, region), 0);
 	assert_int_equal(process_pages_new(&pages, getpid()), 0);

@@ -57,9 +57,9 @@ static int world_teardown(void **state)
 /* Puts @n frames on the stack; frame i returns to CODE + 0x100 * (i + 1). */
 static void put_frames(struct world *w, size_t n)
 {
-	w->thread.regs[UREG_RIP] = CODE + 0x10;
-	w->thread.regs[UREG_RSP] = STACK;
-	w->thread.regs[UREG_RBP] = STACK + 8 * 4;
+	w->thread.regs[UREG_PC] = CODE + 0x10;
+	w->thread.regs[UREG_SP] = STACK;
+	w->thread.regs[UREG_FP] = STACK + 8 * 4;
 	for (size_t i = 0; i < n; i++) {
 		w->stack[4 * (i + 1)] = i + 1 < n ? STACK + 8 * 4 * (i + 2) : 0;
 		w->stack[4 * (i + 1) + 1] = CODE + 0x100 * (i + 1);
@@ -122,7 +122,7 @@ static void unreadable_memory_ends_the_walk(void **state)
 	char *text;
 
 	put_frames(w, 3);
-	w->thread.regs[UREG_RBP] = w->thread.regs[UREG_RSP] = 0x7f0000000000;
+	w->thread.regs[UREG_FP] = w->thread.regs[UREG_SP] = 0x7f0000000000;
 	text = print(w);
 	assert_int_equal(count(text, "/app+0x"), 1);
 	assert_non_null(strstr(text, "[incomplete: "));
@@ -148,7 +148,7 @@ static void an_address_without_a_mapping_is_no_frame_of_a_file(void **state)
 	char *text;
 
 	put_frames(w, 1);
-	w->thread.regs[UREG_RIP] = 0x1234;
+	w->thread.regs[UREG_PC] = 0x1234;
 	text = print(w);
 	assert_int_equal(strncmp(text, "#0 ", 3), 0);
 	assert_null(strstr(text, "0x000000001234  [no symbol]"));
@@ -170,7 +170,7 @@ static void any_stack_makes_a_trace(void **state)
 						   : STACK + 8 * ((uint64_t)random() % WORDS);
 		for (size_t i = 0; i < UREG_COUNT; i++)
 			w->thread.regs[i] = STACK + 8 * ((uint64_t)random() % WORDS);
-		w->thread.regs[UREG_RIP] = CODE + (uint64_t)random() % CODE_LEN;
+		w->thread.regs[UREG_PC] = CODE + (uint64_t)random() % CODE_LEN;
 		text = print(w);
 		assert_int_equal(strncmp(text, "#0 ", 3), 0);
 		assert_true(w->n_reads < 100000);

@@ -162,7 +162,7 @@ static void offsets_out_of_range_are_marked(void **state)
 			size_t len = put(program, ops[i], 6, huge[k], is_signed);
 
 			assert_int_equal(run(program, len, &r), 0);
-			check_value(r.state[0].col[CFI_RBP], CFI_OUT_OF_RANGE, 0, 0);
+			check_value(r.state[0].col[CFI_FP], CFI_OUT_OF_RANGE, 0, 0);
 			len = put(program, 0x0c, 7, huge[k], false);
 			assert_int_equal(run(program, len, &r), 0);
 			check_value(r.state[0].cfa, CFI_OUT_OF_RANGE, 0, 0);
@@ -179,9 +179,9 @@ static void the_smallest_and_largest_offsets_are_in_range(void **state)
 
 	/* in units of -8 bytes */
 	assert_int_equal(run(program, put(program, 0x05, 6, 1ULL << 28, false), &r), 0);
-	check_value(r.state[0].col[CFI_RBP], CFI_OFFSET, 0, INT32_MIN);
+	check_value(r.state[0].col[CFI_FP], CFI_OFFSET, 0, INT32_MIN);
 	assert_int_equal(run(program, put(program, 0x05, 6, (1ULL << 28) + 1, false), &r), 0);
-	check_value(r.state[0].col[CFI_RBP], CFI_OUT_OF_RANGE, 0, 0);
+	check_value(r.state[0].col[CFI_FP], CFI_OUT_OF_RANGE, 0, 0);
 	assert_int_equal(run(program, put(program, 0x0c, 7, INT32_MAX, false), &r), 0);
 	check_value(r.state[0].cfa, CFI_REGISTER, 7, INT32_MAX);
 }
@@ -193,11 +193,11 @@ static void registers_out_of_range_are_marked_or_ignored(void **state)
 	assert_int_equal(RUN(&r, 0x0c, 0xff, 0xff, 0x7f, 8), 0);
 	check_value(r.state[0].cfa, CFI_OUT_OF_RANGE, 0, 0);
 	assert_int_equal(RUN(&r, 0x09, 6, 0xff, 0xff, 0x7f), 0);
-	check_value(r.state[0].col[CFI_RBP], CFI_OUT_OF_RANGE, 0, 0);
+	check_value(r.state[0].col[CFI_FP], CFI_OUT_OF_RANGE, 0, 0);
 	/* rules of registers that are not tracked: 0, 17, 63 and a large number */
 	assert_int_equal(
 		RUN(&r, 0x80, 1, 0x91, 1, 0xbf, 1, 0x05, 0xff, 0x7f, 1, 0xc0, 0x06, 0xff, 0x7f), 0);
-	check_value(r.state[0].col[CFI_RBX], CFI_UNSPECIFIED, 0, 0);
+	check_value(r.state[0].col[CFI_AUX], CFI_UNSPECIFIED, 0, 0);
 	check_value(r.state[0].col[CFI_RA], CFI_OFFSET, 0, -8);
 }
 
@@ -220,8 +220,8 @@ static void expressions_are_positions_in_the_section(void **state)
 
 	assert_int_equal(RUN(&r, 0x00, 0x0f, 2, 0x77, 8, 0x10, 6, 1, 0x30, 0x16, 3, 0), 0);
 	check_value(r.state[0].cfa, CFI_EXPR, 0, 2);
-	check_value(r.state[0].col[CFI_RBP], CFI_EXPR, 0, 7);
-	check_value(r.state[0].col[CFI_RBX], CFI_VAL_EXPR, 0, 11);
+	check_value(r.state[0].col[CFI_FP], CFI_EXPR, 0, 7);
+	check_value(r.state[0].col[CFI_AUX], CFI_VAL_EXPR, 0, 11);
 	assert_int_equal(RUN(&r, 0x0f, 3, 0x77, 8), -EBADMSG);
 	assert_int_equal(RUN(&r, 0x10, 6, 0xff, 0xff, 0xff, 0xff, 0x0f), -EBADMSG);
 	/* A register is combined with the offset before the expression; an offset waits for it. */
@@ -276,8 +276,8 @@ static void a_cie_sets_what_restore_returns_to(void **state)
 	assert_int_equal(cfi_program_init(&common, &c), 0);
 	check_value(common.initial.cfa, CFI_REGISTER, 6, 32);
 	assert_int_equal(run_as(&common, "\x07\x06\x07\x10\x41\xc6\x41\x06\x10", 9, &r), 0);
-	check_value(r.state[0].col[CFI_RBP], CFI_UNDEFINED, 0, 0);
-	check_value(r.state[1].col[CFI_RBP], CFI_OFFSET, 0, -16);
+	check_value(r.state[0].col[CFI_FP], CFI_UNDEFINED, 0, 0);
+	check_value(r.state[1].col[CFI_FP], CFI_OFFSET, 0, -16);
 	check_value(r.state[1].col[CFI_RA], CFI_UNDEFINED, 0, 0);
 	check_value(r.state[2].col[CFI_RA], CFI_OFFSET, 0, -8);
 	c.p = insns;

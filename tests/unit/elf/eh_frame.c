@@ -116,22 +116,22 @@ static void keeps_the_rules_of_four_registers(void **state)
 		0xc6, 0x06, 3, 0xd0, 0x41);            /* restore */
 	assert_int_equal(replay(&b, &seen), 0);
 	assert_int_equal(seen.n, 7);
-	assert_value(seen.state[0].col[CFI_RBP], CFI_OFFSET, 0, -16);
-	assert_value(seen.state[0].col[CFI_RBX], CFI_OFFSET, 0, -32);
-	assert_value(seen.state[0].col[CFI_RSP], CFI_UNSPECIFIED, 0, 0);
-	assert_value(seen.state[1].col[CFI_RBP], CFI_OFFSET, 0, -40);
-	assert_value(seen.state[1].col[CFI_RBX], CFI_OFFSET, 0, 16);
-	assert_value(seen.state[2].col[CFI_RBP], CFI_OFFSET, 0, 16);
-	assert_value(seen.state[2].col[CFI_RBX], CFI_SAME, 0, 0);
-	assert_value(seen.state[2].col[CFI_RSP], CFI_VAL_OFFSET, 0, 0);
-	assert_value(seen.state[3].col[CFI_RBP], CFI_REGISTER, 9, 0);
-	assert_value(seen.state[3].col[CFI_RBX], CFI_UNDEFINED, 0, 0);
-	assert_value(seen.state[3].col[CFI_RSP], CFI_VAL_OFFSET, 0, -8);
-	assert_int_equal(seen.state[4].col[CFI_RBP].how, CFI_EXPR);
-	assert_int_equal(seen.state[4].col[CFI_RBX].how, CFI_VAL_EXPR);
+	assert_value(seen.state[0].col[CFI_FP], CFI_OFFSET, 0, -16);
+	assert_value(seen.state[0].col[CFI_AUX], CFI_OFFSET, 0, -32);
+	assert_value(seen.state[0].col[CFI_SP], CFI_UNSPECIFIED, 0, 0);
+	assert_value(seen.state[1].col[CFI_FP], CFI_OFFSET, 0, -40);
+	assert_value(seen.state[1].col[CFI_AUX], CFI_OFFSET, 0, 16);
+	assert_value(seen.state[2].col[CFI_FP], CFI_OFFSET, 0, 16);
+	assert_value(seen.state[2].col[CFI_AUX], CFI_SAME, 0, 0);
+	assert_value(seen.state[2].col[CFI_SP], CFI_VAL_OFFSET, 0, 0);
+	assert_value(seen.state[3].col[CFI_FP], CFI_REGISTER, 9, 0);
+	assert_value(seen.state[3].col[CFI_AUX], CFI_UNDEFINED, 0, 0);
+	assert_value(seen.state[3].col[CFI_SP], CFI_VAL_OFFSET, 0, -8);
+	assert_int_equal(seen.state[4].col[CFI_FP].how, CFI_EXPR);
+	assert_int_equal(seen.state[4].col[CFI_AUX].how, CFI_VAL_EXPR);
 	assert_int_equal(seen.state[4].col[CFI_RA].how, CFI_UNDEFINED);
-	assert_int_equal(seen.state[5].col[CFI_RBP].how, CFI_UNSPECIFIED);
-	assert_int_equal(seen.state[5].col[CFI_RBX].how, CFI_UNSPECIFIED);
+	assert_int_equal(seen.state[5].col[CFI_FP].how, CFI_UNSPECIFIED);
+	assert_int_equal(seen.state[5].col[CFI_AUX].how, CFI_UNSPECIFIED);
 	assert_value(seen.state[5].col[CFI_RA], CFI_OFFSET, 0, -8);
 }
 
@@ -191,9 +191,9 @@ static void nests_remembered_states(void **state)
 	assert_int_equal(seen.n, 4);
 	assert_int_equal(seen.state[0].cfa.off, 32);
 	assert_int_equal(seen.state[1].cfa.off, 24);
-	assert_int_equal(seen.state[1].col[CFI_RBP].how, CFI_OFFSET);
+	assert_int_equal(seen.state[1].col[CFI_FP].how, CFI_OFFSET);
 	assert_int_equal(seen.state[2].cfa.off, 16);
-	assert_int_equal(seen.state[2].col[CFI_RBP].how, CFI_UNSPECIFIED);
+	assert_int_equal(seen.state[2].col[CFI_FP].how, CFI_UNSPECIFIED);
 }
 
 static void ends_at_a_malformed_instruction(void **state)

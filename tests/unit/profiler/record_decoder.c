@@ -149,7 +149,7 @@ static struct raw_record *raw_new(uint32_t pid)
 					  .stack_len = 64,
 					  .comm = "raw" };
 	r->kernel[0] = 0xffffffff81000000;
-	r->regs[UREG_RIP] = 0x4000;
+	r->regs[UREG_PC] = 0x4000;
 	return r;
 }
 

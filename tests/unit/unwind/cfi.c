@@ -68,16 +68,16 @@ static bool rule_of(const uint8_t *program, size_t len, bool signal, struct unwi
 
 static void supports_registers_and_offsets(void **state)
 {
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8), 0);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP, .cfa_off = 16, .rbp = UNWIND_SAVED_CFA,
-			 .rbp_off = -16, .rbx = UNWIND_SAVED_CFA, .rbx_off = -24),
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8), 0);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_FP_OFF, .cfa_off = 16, .fp = UNWIND_SAVED_CFA,
+			 .fp_off = -16, .aux = UNWIND_SAVED_CFA, .aux_off = -24),
 		    0x0c, 6, 16, 0x86, 2, 0x83, 3);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBX, .cfa_off = 16), 0x0c, 3, 16);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_AUX_OFF, .cfa_off = 16), 0x0c, 3, 16);
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_REG, .cfa_reg = 10, .cfa_off = 0), 0x0c, 10, 0);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8, .rbx = UNWIND_SAVED_REG, .rbx_off = 8,
-			 .rbp = UNWIND_SAVED_UNDEF),
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8, .aux = UNWIND_SAVED_REG,
+			 .aux_off = 8, .fp = UNWIND_SAVED_UNDEF),
 		    0x09, 3, 8, 0x07, 6);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8), 0x08, 3, 0x14, 7, 0);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8), 0x08, 3, 0x14, 7, 0);
 }
 
 static void recognizes_the_outermost_frame(void **state)
@@ -89,7 +89,7 @@ static void recognizes_the_outermost_frame(void **state)
 
 static void supports_a_return_address_in_a_register(void **state)
 {
-	struct unwind_rule vfork = { .cfa = UNWIND_CFA_RSP_RA_REG, .cfa_reg = 5, .cfa_off = 0 };
+	struct unwind_rule vfork = { .cfa = UNWIND_CFA_SP_RA_REG, .cfa_reg = 5, .cfa_off = 0 };
 
 	ASSERT_RULE(&vfork, 0x0e, 0, 0x09, 16, 5);
 	ASSERT_REFUSED(0x0c, 6, 0, 0x09, 16, 5);
@@ -99,13 +99,13 @@ static void supports_a_return_address_in_a_register(void **state)
 static void marks_functions_that_return_to_a_handler(void **state)
 {
 	/* rax and rdx saved, in a frame with rbp; then the CFA in rcx, as the epilogue has it */
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP, .cfa_off = 16, .cfa_reg = UNWIND_EH_RETURN), 0x0c,
-		    6, 16, 0x80, 9, 0x81, 8);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8, .cfa_reg = UNWIND_EH_RETURN), 0x80,
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_FP_OFF, .cfa_off = 16, .cfa_reg = UNWIND_EH_RETURN),
+		    0x0c, 6, 16, 0x80, 9, 0x81, 8);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8, .cfa_reg = UNWIND_EH_RETURN), 0x80,
 		    9);
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_REG, .cfa_off = 8, .cfa_reg = UREG_RCX), 0x0c, 2, 8,
 		    0x80, 9);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 8), 0x81, 8);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8), 0x81, 8);
 }
 
 static void supports_the_plt_of_the_linker(void **state)
@@ -120,27 +120,27 @@ static void supports_the_plt_of_the_linker(void **state)
 
 static void supports_realigned_frames(void **state)
 {
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP_DEREF, .cfa_off = -40, .rbp = UNWIND_SAVED_RBP,
-			 .rbx = UNWIND_SAVED_RBP, .rbx_off = -48),
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_FP_DEREF, .cfa_off = -40, .fp = UNWIND_SAVED_FP,
+			 .aux = UNWIND_SAVED_FP, .aux_off = -48),
 		    0x0f, 3, 0x76, 0x58, 0x06, 0x10, 6, 2, 0x76, 0, 0x10, 3, 2, 0x76, 0x50);
 }
 
 static void supports_frames_of_openssl(void **state)
 {
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP_DEREF, .cfa_off = 152, .cfa_add = 8), 0x0f, 6, 0x77,
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_DEREF, .cfa_off = 152, .cfa_add = 8), 0x0f, 6, 0x77,
 		    0x98, 1, 0x06, 0x23, 8);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP_DEREF, .cfa_off = -8, .cfa_add = 64), 0x0f, 5, 0x77,
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_DEREF, .cfa_off = -8, .cfa_add = 64), 0x0f, 5, 0x77,
 		    0x78, 0x06, 0x23, 64);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP_INDEX, .cfa_reg = 9, .cfa_off = 8, .cfa_add = 8),
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_INDEX, .cfa_reg = 9, .cfa_off = 8, .cfa_add = 8),
 		    0x0f, 10, 0x77, 8, 0x79, 0, 0x38, 0x1e, 0x22, 0x06, 0x23, 8);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 16), 0x0f, 2, 0x77, 16);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 16), 0x0f, 2, 0x77, 16);
 }
 
 static void supports_stg_run_of_ghc(void **state)
 {
 	/* CFA rsp + 0, rbx and the return address above it, rsp = rsp + 16440 */
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RSP, .cfa_off = 16440, .rbx = UNWIND_SAVED_CFA,
-			 .rbx_off = -56),
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 16440, .aux = UNWIND_SAVED_CFA,
+			 .aux_off = -56),
 		    0x0e, 0, 0x11, 3, 0x80, 0x70, 0x11, 16, 0xfa, 0x6f, 0x16, 7, 4, 0x77, 0xb8,
 		    0x80, 0x01);
 	ASSERT_REFUSED(0x0c, 6, 0, 0x16, 7, 2, 0x77, 8);
@@ -150,8 +150,8 @@ static void supports_stg_run_of_ghc(void **state)
 static void continues_without_rbx(void **state)
 {
 	/* Intel's vector library saves rbx at an aligned address below the CFA */
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_RBP, .cfa_off = 16, .rbx = UNWIND_SAVED_UNDEF), 0x0c, 6,
-		    16, 0x10, 3, 10, 0x38, 0x1c, 0x0d, 0xc0, 0xff, 0xff, 0xff, 0x1a, 0x38, 0x1c);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_FP_OFF, .cfa_off = 16, .aux = UNWIND_SAVED_UNDEF), 0x0c,
+		    6, 16, 0x10, 3, 10, 0x38, 0x1c, 0x0d, 0xc0, 0xff, 0xff, 0xff, 0x1a, 0x38, 0x1c);
 }
 
 static void refuses_rules_that_the_walk_does_not_support(void **state)
@@ -184,7 +184,7 @@ static void supports_the_frame_of_a_signal(void **state)
 	assert_memory_equal(&rule, &want, sizeof(rule));
 	assert_false(rule_of(glibc, sizeof(glibc), false, &rule));
 	assert_true(rule_of(plain, sizeof(plain), true, &rule));
-	assert_int_equal(rule.cfa, UNWIND_CFA_RSP);
+	assert_int_equal(rule.cfa, UNWIND_CFA_SP_OFF);
 }
 
 TEST_GROUP(test_cfi, TEST(supports_registers_and_offsets), TEST(recognizes_the_outermost_frame),

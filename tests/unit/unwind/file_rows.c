@@ -91,7 +91,7 @@ static void assert_rsp(const struct unwind_rows *rows, uint64_t at, int cfa_off)
 {
 	struct unwind_rule rule = rule_at(rows, at);
 
-	assert_int_equal(rule.cfa, cfa_off == NONE ? UNWIND_CFA_NONE : UNWIND_CFA_RSP);
+	assert_int_equal(rule.cfa, cfa_off == NONE ? UNWIND_CFA_NONE : UNWIND_CFA_SP_OFF);
 	assert_int_equal(rule.cfa_off, cfa_off);
 }
 
@@ -376,7 +376,7 @@ static void ends_the_walk_at_the_return_of_a_context(void **state)
 	assert_well_formed(&rows);
 	assert_int_equal(rule_at(&rows, 62).cfa, UNWIND_CFA_NONE);
 	assert_int_equal(rule_at(&rows, 63).cfa, UNWIND_CFA_END); /* looked up at pc - 1 */
-	assert_int_equal(rule_at(&rows, 64).cfa, UNWIND_CFA_RSP);
+	assert_int_equal(rule_at(&rows, 64).cfa, UNWIND_CFA_SP_OFF);
 	assert_int_equal(rule_at(&rows, 127).cfa, UNWIND_CFA_NONE);
 }
 

@@ -18,8 +18,8 @@ struct fixture {
 
 static int setup(void **state)
 {
-	static const struct unwind_rule push = { .cfa = UNWIND_CFA_RSP, .cfa_off = 16 };
-	static const struct unwind_rule frame = { .cfa = UNWIND_CFA_RBP, .cfa_off = 16 };
+	static const struct unwind_rule push = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 16 };
+	static const struct unwind_rule frame = { .cfa = UNWIND_CFA_FP_OFF, .cfa_off = 16 };
 	static const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
 	struct fixture *f = calloc(1, sizeof(*f));
 
@@ -61,7 +61,7 @@ static void accepts_what_was_written(void **state)
 	assert_int_equal(t.head.unswept, 1);
 	assert_memory_equal(t.rows, f->pages.rows.data, t.head.n_rows * sizeof(*t.rows));
 	assert_memory_equal(t.start, f->pages.start.data, 4 * sizeof(*t.start));
-	assert_int_equal(t.rules[t.rows[1].rule].cfa, UNWIND_CFA_RSP);
+	assert_int_equal(t.rules[t.rows[1].rule].cfa, UNWIND_CFA_SP_OFF);
 }
 
 static void accepts_a_table_without_rows(void **state)
@@ -142,7 +142,7 @@ static void accepts_only_what_is_safe(void **state)
 
 				assert_true(t.rows[k].rule < t.head.n_rules);
 				assert_true(r->cfa < UNWIND_CFA_MAX && r->cfa_reg < 17 &&
-					    r->rbp <= UNWIND_SAVED_REG);
+					    r->fp <= UNWIND_SAVED_REG);
 			}
 			for (uint32_t k = 0; k < t.head.n_pages; k++)
 				assert_true(t.start[k] <= t.start[k + 1]);

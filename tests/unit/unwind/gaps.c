@@ -42,7 +42,7 @@ static void put_file(struct gaps *g, const char *name, size_t gap)
 {
 	static const uint8_t function[] = { 0x55, 0x90, 0x5d, 0xc3 };
 	const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
-	const struct unwind_rule rsp = { .cfa = UNWIND_CFA_RSP, .cfa_off = 8, .ra_off = -8 };
+	const struct unwind_rule rsp = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8, .ra_off = -8 };
 	uint32_t text;
 
 	memset(g->code, 0xcc, sizeof(g->code));
@@ -73,7 +73,7 @@ static void check(const struct gaps *g, uint64_t at, int off)
 	const struct unwind_rule *rule = n ? unwind_rows_rule(&g->out, n - 1) : NULL;
 
 	assert_int_equal(rule ? rule->cfa : UNWIND_CFA_NONE,
-			 off ? UNWIND_CFA_RSP : UNWIND_CFA_NONE);
+			 off ? UNWIND_CFA_SP_OFF : UNWIND_CFA_NONE);
 	if (off)
 		assert_int_equal(rule->cfa_off, off);
 }

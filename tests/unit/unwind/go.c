@@ -139,8 +139,8 @@ static void check(const struct program *p, uint64_t off, uint8_t cfa, int32_t cf
 	assert_int_equal(r->cfa, cfa);
 	assert_int_equal(r->cfa_off, cfa_off);
 	assert_int_equal(r->ra_off, -8);
-	assert_int_equal(r->rbp, saves_rbp ? UNWIND_SAVED_CFA : UNWIND_SAVED_SAME);
-	assert_int_equal(r->rbp_off, saves_rbp ? -16 : 0);
+	assert_int_equal(r->fp, saves_rbp ? UNWIND_SAVED_CFA : UNWIND_SAVED_SAME);
+	assert_int_equal(r->fp_off, saves_rbp ? -16 : 0);
 }
 
 static void a_leaf_has_its_return_address_on_top(void **state)
@@ -148,9 +148,9 @@ static void a_leaf_has_its_return_address_on_top(void **state)
 	struct program p;
 
 	BUILD(&p, "main.hot", "\x90\x90\xc3", { 3, 0 });
-	check(&p, 0, UNWIND_CFA_RSP, 8, false);
-	check(&p, 2, UNWIND_CFA_RSP, 8, false);
-	assert_int_equal(at(&p, 0)->rbx, UNWIND_SAVED_UNDEF);
+	check(&p, 0, UNWIND_CFA_SP_OFF, 8, false);
+	check(&p, 2, UNWIND_CFA_SP_OFF, 8, false);
+	assert_int_equal(at(&p, 0)->aux, UNWIND_SAVED_UNDEF);
 	assert_int_equal(at(&p, 3)->cfa, UNWIND_CFA_NONE);
 	assert_int_equal(p.lo, FUNC);
 	assert_int_equal(p.hi, FUNC + 3);
@@ -164,11 +164,11 @@ static void rbp_is_saved_by_the_push_that_begins_a_frame(void **state)
 	/* push %rbp; mov %rsp,%rbp; sub $16,%rsp; add $16,%rsp; pop %rbp; ret */
 	BUILD(&p, "main.f", "\x55\x48\x89\xe5\x48\x83\xec\x10\x48\x83\xc4\x10\x5d\xc3", { 1, 0 },
 	      { 7, 8 }, { 4, 24 }, { 1, 8 }, { 1, 0 });
-	check(&p, 0, UNWIND_CFA_RSP, 8, false);
-	check(&p, 1, UNWIND_CFA_RSP, 16, true);
-	check(&p, 8, UNWIND_CFA_RSP, 32, true);
-	check(&p, 12, UNWIND_CFA_RSP, 16, true);
-	check(&p, 13, UNWIND_CFA_RSP, 8, false);
+	check(&p, 0, UNWIND_CFA_SP_OFF, 8, false);
+	check(&p, 1, UNWIND_CFA_SP_OFF, 16, true);
+	check(&p, 8, UNWIND_CFA_SP_OFF, 32, true);
+	check(&p, 12, UNWIND_CFA_SP_OFF, 16, true);
+	check(&p, 13, UNWIND_CFA_SP_OFF, 8, false);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -179,8 +179,8 @@ static void rbp_is_saved_after_the_store_of_older_frames(void **state)
 	/* sub $24,%rsp; mov %rbp,16(%rsp); lea 16(%rsp),%rbp */
 	BUILD(&p, "main.f", "\x48\x83\xec\x18\x48\x89\x6c\x24\x10\x48\x8d\x6c\x24\x10\xc3",
 	      { 4, 0 }, { 11, 24 });
-	check(&p, 4, UNWIND_CFA_RSP, 32, false);
-	check(&p, 9, UNWIND_CFA_RSP, 32, true);
+	check(&p, 4, UNWIND_CFA_SP_OFF, 32, false);
+	check(&p, 9, UNWIND_CFA_SP_OFF, 32, true);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -189,7 +189,7 @@ static void assembler_that_only_pushes_keeps_rbp(void **state)
 	struct program p;
 
 	BUILD(&p, "crypto.block", "\x41\x55\x90\x41\x5d\xc3", { 2, 0 }, { 3, 8 }, { 1, 0 });
-	check(&p, 2, UNWIND_CFA_RSP, 16, false);
+	check(&p, 2, UNWIND_CFA_SP_OFF, 16, false);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -217,7 +217,7 @@ static void a_function_called_by_a_handler_is_marked(void **state)
 		struct program p;
 
 		BUILD(&p, names[i], "\x55\x90\x5d\xc3", { 1, 0 }, { 2, 8 }, { 1, 0 });
-		check(&p, 2, UNWIND_CFA_RSP, 16, false);
+		check(&p, 2, UNWIND_CFA_SP_OFF, 16, false);
 		assert_int_equal(at(&p, 0)->cfa_reg, UNWIND_INJECTED);
 		assert_int_equal(at(&p, 2)->cfa_reg, UNWIND_INJECTED);
 		unwind_rows_fini(&p.rows);
@@ -230,7 +230,7 @@ static void a_function_that_leaves_its_stack_ends_the_walk_from_there(void **sta
 
 	/* nop; mov 0x38(%r14),%rsp; call */
 	BUILD(&p, "runtime.mcall", "\x90\x49\x8b\x66\x38\xe8\x00\x00\x00\x00", { 10, 0 });
-	check(&p, 1, UNWIND_CFA_RSP, 8, false);
+	check(&p, 1, UNWIND_CFA_SP_OFF, 8, false);
 	assert_int_equal(at(&p, 5)->cfa, UNWIND_CFA_END);
 	unwind_rows_fini(&p.rows);
 }
@@ -242,10 +242,10 @@ static void systemstack_is_unwound_by_its_frame_pointer(void **state)
 	/* push %rbp; mov %rsp,%rbp; mov 0x38(%rdx),%rsp; call *%rdi; pop %rbp; ret */
 	BUILD(&p, "runtime.systemstack", "\x55\x48\x89\xe5\x48\x8b\x62\x38\xff\xd7\x5d\xc3",
 	      { 1, 0 }, { 10, 8 }, { 1, 0 });
-	check(&p, 1, UNWIND_CFA_RSP, 16, true);
-	check(&p, 4, UNWIND_CFA_RBP, 16, true);
-	check(&p, 10, UNWIND_CFA_RBP, 16, true);
-	check(&p, 11, UNWIND_CFA_RSP, 8, false);
+	check(&p, 1, UNWIND_CFA_SP_OFF, 16, true);
+	check(&p, 4, UNWIND_CFA_FP_OFF, 16, true);
+	check(&p, 10, UNWIND_CFA_FP_OFF, 16, true);
+	check(&p, 11, UNWIND_CFA_SP_OFF, 8, false);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -255,10 +255,10 @@ static void systemstack_without_a_frame_is_unwound_by_its_callers_frame(void **s
 
 	/* mov 0x38(%rdx),%rsp; call *%rdi; mov 0x38(%rax),%rsp; ret */
 	BUILD(&p, "runtime.systemstack", "\x48\x8b\x62\x38\xff\xd7\x48\x8b\x60\x38\xc3", { 11, 0 });
-	check(&p, 0, UNWIND_CFA_RSP, 8, false);
-	check(&p, 4, UNWIND_CFA_RBP, 16, true);
-	check(&p, 9, UNWIND_CFA_RBP, 16, true);
-	check(&p, 10, UNWIND_CFA_RSP, 8, false);
+	check(&p, 0, UNWIND_CFA_SP_OFF, 8, false);
+	check(&p, 4, UNWIND_CFA_FP_OFF, 16, true);
+	check(&p, 9, UNWIND_CFA_FP_OFF, 16, true);
+	check(&p, 10, UNWIND_CFA_SP_OFF, 8, false);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -273,10 +273,10 @@ static void old_clock_functions_save_rsp_in_rbp(void **state)
 	      "\xc3"
 	      "\x90",
 	      { 4, 0 }, { 19, 16 });
-	check(&p, 14, UNWIND_CFA_RBP, 16, true);
-	check(&p, 17, UNWIND_CFA_RBP, 24, true);
-	check(&p, 21, UNWIND_CFA_RSP, 24, true);
-	check(&p, 22, UNWIND_CFA_RBP, 24, true);
+	check(&p, 14, UNWIND_CFA_FP_OFF, 16, true);
+	check(&p, 17, UNWIND_CFA_FP_OFF, 24, true);
+	check(&p, 21, UNWIND_CFA_SP_OFF, 24, true);
+	check(&p, 22, UNWIND_CFA_FP_OFF, 24, true);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -305,15 +305,15 @@ static void asmcgocall_leads_back_to_its_goroutine(void **state)
 	      ASMCGOCALL("\x30",
 			 "\x28") "\xc3\x48\x89\xe2\x48\x89\x54\x24\x28\xff\xd0\x48\x89\xf4\xc3",
 	      { 37, 0 });
-	check(&p, 6, UNWIND_CFA_RSP, 8, false);
+	check(&p, 6, UNWIND_CFA_SP_OFF, 8, false);
 	check(&p, 7, UNWIND_CFA_REG, 8, false);
 	assert_int_equal(at(&p, 7)->cfa_reg, 1);
 	check_asmcgocall(&p, 17, 48, 8);
 	check_asmcgocall(&p, 21, 48, 8);
-	check(&p, 22, UNWIND_CFA_RSP, 8, false);
+	check(&p, 22, UNWIND_CFA_SP_OFF, 8, false);
 	check(&p, 26, UNWIND_CFA_REG, 8, false);
 	check_asmcgocall(&p, 31, 48, 8);
-	check(&p, 36, UNWIND_CFA_RSP, 8, false);
+	check(&p, 36, UNWIND_CFA_SP_OFF, 8, false);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -324,13 +324,13 @@ static void asmcgocall_with_a_frame_uses_it_where_the_stack_stays(void **state)
 	BUILD(&p, "runtime.asmcgocall",
 	      "\x55\x48\x89\xe5" ASMCGOCALL("\x08", "\x00") "\x5d\xc3\x90\x5d\xc3", { 1, 0 },
 	      { 26, 8 }, { 1, 0 }, { 2, 8 }, { 1, 0 });
-	check(&p, 1, UNWIND_CFA_RSP, 16, true);
+	check(&p, 1, UNWIND_CFA_SP_OFF, 16, true);
 	check_asmcgocall(&p, 21, 8, 16);
-	assert_int_equal(at(&p, 21)->rbp, UNWIND_SAVED_CFA);
-	check(&p, 26, UNWIND_CFA_RSP, 16, true);
-	check(&p, 27, UNWIND_CFA_RSP, 8, false);
-	check(&p, 28, UNWIND_CFA_RBP, 16, true);
-	check(&p, 30, UNWIND_CFA_RSP, 8, false);
+	assert_int_equal(at(&p, 21)->fp, UNWIND_SAVED_CFA);
+	check(&p, 26, UNWIND_CFA_SP_OFF, 16, true);
+	check(&p, 27, UNWIND_CFA_SP_OFF, 8, false);
+	check(&p, 28, UNWIND_CFA_FP_OFF, 16, true);
+	check(&p, 30, UNWIND_CFA_SP_OFF, 8, false);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -341,11 +341,11 @@ static void crosscall2_saves_rbx_for_c(void **state)
 	/* sub $48,%rsp; mov %rbp,40(%rsp); mov %rbx,(%rsp); nop */
 	BUILD(&p, "crosscall2", "\x48\x83\xec\x30\x48\x89\x6c\x24\x28\x48\x89\x1c\x24\x90",
 	      { 4, 0 }, { 10, 48 });
-	assert_int_equal(at(&p, 0)->rbx, UNWIND_SAVED_SAME);
-	check(&p, 13, UNWIND_CFA_RSP, 56, true);
-	assert_int_equal(at(&p, 9)->rbx, UNWIND_SAVED_SAME);
-	assert_int_equal(at(&p, 13)->rbx, UNWIND_SAVED_CFA);
-	assert_int_equal(at(&p, 13)->rbx_off, -56);
+	assert_int_equal(at(&p, 0)->aux, UNWIND_SAVED_SAME);
+	check(&p, 13, UNWIND_CFA_SP_OFF, 56, true);
+	assert_int_equal(at(&p, 9)->aux, UNWIND_SAVED_SAME);
+	assert_int_equal(at(&p, 13)->aux, UNWIND_SAVED_CFA);
+	assert_int_equal(at(&p, 13)->aux_off, -56);
 	unwind_rows_fini(&p.rows);
 }
 
@@ -367,10 +367,10 @@ static void a_popped_return_address_is_in_its_register(void **state)
 	/* pop %r12; syscall; push %r12; ret */
 	BUILD(&p, "syscall.rawVforkSyscall", "\x41\x5c\x0f\x05\x41\x54\xc3", { 2, 0 }, { 4, -8 },
 	      { 1, 0 });
-	assert_int_equal(at(&p, 2)->cfa, UNWIND_CFA_RSP_RA_REG);
+	assert_int_equal(at(&p, 2)->cfa, UNWIND_CFA_SP_RA_REG);
 	assert_int_equal(at(&p, 2)->cfa_off, 0);
 	assert_int_equal(at(&p, 2)->cfa_reg, 12);
-	check(&p, 6, UNWIND_CFA_RSP, 8, false);
+	check(&p, 6, UNWIND_CFA_SP_OFF, 8, false);
 	assert_int_equal(p.rows.n_unsupported, 0);
 	unwind_rows_fini(&p.rows);
 }
@@ -381,7 +381,7 @@ static void other_negative_depths_are_unsupported(void **state)
 
 	BUILD(&p, "main.odd", "\x90\x90\x90\x90", { 2, -16 }, { 2, 0 });
 	assert_int_equal(at(&p, 0)->cfa, UNWIND_CFA_NONE);
-	check(&p, 2, UNWIND_CFA_RSP, 8, false);
+	check(&p, 2, UNWIND_CFA_SP_OFF, 8, false);
 	assert_int_equal(p.rows.n_unsupported, 1);
 	unwind_rows_fini(&p.rows);
 }

@@ -32,7 +32,7 @@ static void add_row(struct table *t, uint64_t off, int cfa_off)
 	struct unwind_rule rule = { 0 };
 
 	if (cfa_off != NONE)
-		rule = (struct unwind_rule){ .cfa = UNWIND_CFA_RSP, .cfa_off = cfa_off };
+		rule = (struct unwind_rule){ .cfa = UNWIND_CFA_SP_OFF, .cfa_off = cfa_off };
 	if (!t->rows.rules)
 		table_init(t, 64);
 	assert_int_equal(unwind_rows_put(&t->rows, 0, off, &rule), 0);
@@ -55,7 +55,7 @@ static void assert_found(const struct table *t, uint64_t off, int cfa_off)
 	uint16_t id = unwind_pages_find(&t->pages, off);
 
 	assert_true(id < t->rules.n);
-	assert_int_equal(t->array[id].cfa, cfa_off == NONE ? UNWIND_CFA_NONE : UNWIND_CFA_RSP);
+	assert_int_equal(t->array[id].cfa, cfa_off == NONE ? UNWIND_CFA_NONE : UNWIND_CFA_SP_OFF);
 	assert_int_equal(t->array[id].cfa_off, cfa_off);
 }
 

@@ -9,7 +9,7 @@
 /* A rule that is distinguished from others by its offset. */
 static void put(struct unwind_rows *rows, uint64_t off, int cfa_off)
 {
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_RSP, .cfa_off = cfa_off };
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = cfa_off };
 
 	if (!cfa_off)
 		rule.cfa = UNWIND_CFA_NONE;
@@ -39,7 +39,7 @@ static void equal_neighbours_are_one_row(void **state)
 static void an_earlier_row_replaces_later_ones_of_its_own_list_only(void **state)
 {
 	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_RSP, .cfa_off = 24 };
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 24 };
 
 	put(&rows, 10, 8);
 	put(&rows, 20, 16);
@@ -95,7 +95,7 @@ static void an_overlay_wins_where_it_has_rules(void **state)
 static void refuses_offsets_that_a_row_cannot_hold(void **state)
 {
 	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
-	struct unwind_rule rule = { .cfa = UNWIND_CFA_RSP, .cfa_off = 24 };
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 24 };
 
 	assert_int_equal(unwind_rows_put(&rows, 0, UNWIND_ROWS_OFF_MAX, &rule), 0);
 	rule.cfa_off = 8;

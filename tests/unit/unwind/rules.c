@@ -28,7 +28,7 @@ static void equal_rules_have_one_id(void **state)
 	assert_int_equal(unwind_rules_init(&d, array, UNWIND_RULES_MAX), 0);
 	for (int again = 0; again < 2; again++) {
 		for (int i = 0; i < 5000; i++) {
-			struct unwind_rule r = { .cfa = UNWIND_CFA_RSP, .cfa_off = i * 8 };
+			struct unwind_rule r = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = i * 8 };
 
 			assert_int_equal(unwind_rules_add(&d, &r, &id), 0);
 			assert_int_equal(id, 3 + i);
@@ -41,7 +41,7 @@ static void equal_rules_have_one_id(void **state)
 static void reports_that_it_is_full(void **state)
 {
 	_cleanup_(unwind_rules_fini) struct unwind_rules d = { 0 };
-	struct unwind_rule array[4], r = { .cfa = UNWIND_CFA_RSP };
+	struct unwind_rule array[4], r = { .cfa = UNWIND_CFA_SP_OFF };
 	uint16_t id = 99;
 
 	assert_int_equal(unwind_rules_init(&d, array, 4), 0);

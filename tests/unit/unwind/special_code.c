@@ -130,14 +130,14 @@ static void ends_the_walk_while_greenlet_switches_stacks(void **state)
 
 	for (size_t i = 0; i < 2; i++) {
 		library_with_switch(&l, modules[i], by_rax, sizeof(by_rax));
-		assert_int_equal(cfa_at(&l, 64 + 15), UNWIND_CFA_RSP);
-		assert_int_equal(cfa_at(&l, 64 + 16), UNWIND_CFA_RSP); /* rsp is still its own */
+		assert_int_equal(cfa_at(&l, 64 + 15), UNWIND_CFA_SP_OFF);
+		assert_int_equal(cfa_at(&l, 64 + 16), UNWIND_CFA_SP_OFF); /* rsp is still its own */
 		assert_int_equal(cfa_at(&l, 64 + 19), UNWIND_CFA_SWITCHED);
 		assert_int_equal(cfa_at(&l, 64 + 22), UNWIND_CFA_SWITCHED);
 		assert_int_equal(cfa_at(&l, 64 + 26), UNWIND_CFA_SWITCHED); /* of the return */
 		assert_int_equal(cfa_at(&l, 64 + 63), UNWIND_CFA_SWITCHED);
-		assert_int_equal(cfa_at(&l, 128), UNWIND_CFA_RSP);
-		assert_int_equal(cfa_at(&l, 191), UNWIND_CFA_RSP);
+		assert_int_equal(cfa_at(&l, 128), UNWIND_CFA_SP_OFF);
+		assert_int_equal(cfa_at(&l, 191), UNWIND_CFA_SP_OFF);
 		assert_int_equal(cfa_at(&l, 192), UNWIND_CFA_NONE);
 		assert_int_equal(cfa_at(&l, 256), UNWIND_CFA_END);
 		assert_int_equal(cfa_at(&l, 384), UNWIND_CFA_SWITCHED);
@@ -165,15 +165,15 @@ static void mistakes_no_other_code_for_a_switch(void **state)
 	struct library l;
 
 	library_with_switch(&l, "PyInit__greenlet", two, sizeof(two));
-	assert_int_equal(cfa_at(&l, 64 + 40), UNWIND_CFA_RSP);
+	assert_int_equal(cfa_at(&l, 64 + 40), UNWIND_CFA_SP_OFF);
 	library_with_switch(&l, "PyInit__greenlet", back, sizeof(back));
-	assert_int_equal(cfa_at(&l, 64 + 40), UNWIND_CFA_RSP);
+	assert_int_equal(cfa_at(&l, 64 + 40), UNWIND_CFA_SP_OFF);
 	library_with_switch(&l, "PyInit__greenlet", narrow, sizeof(narrow));
-	assert_int_equal(cfa_at(&l, 64 + 40), UNWIND_CFA_RSP);
+	assert_int_equal(cfa_at(&l, 64 + 40), UNWIND_CFA_SP_OFF);
 	library_with_switch(&l, "PyInit__gevent", by_rax, sizeof(by_rax));
-	assert_int_equal(cfa_at(&l, 64 + 40), UNWIND_CFA_RSP);
-	assert_int_equal(cfa_at(&l, 256), UNWIND_CFA_RSP);
-	assert_int_equal(cfa_at(&l, 384), UNWIND_CFA_RSP);
+	assert_int_equal(cfa_at(&l, 64 + 40), UNWIND_CFA_SP_OFF);
+	assert_int_equal(cfa_at(&l, 256), UNWIND_CFA_SP_OFF);
+	assert_int_equal(cfa_at(&l, 384), UNWIND_CFA_SP_OFF);
 }
 
 static void searches_a_switch_within_the_function_only(void **state)

@@ -64,7 +64,7 @@ static void assert_rsp(const struct swept *s, size_t at, int off)
 {
 	struct unwind_rule rule = rule_at(s, at);
 
-	assert_int_equal(rule.cfa, off == LOST ? UNWIND_CFA_NONE : UNWIND_CFA_RSP);
+	assert_int_equal(rule.cfa, off == LOST ? UNWIND_CFA_NONE : UNWIND_CFA_SP_OFF);
 	if (off != LOST)
 		assert_int_equal(rule.cfa_off, off);
 }
@@ -86,12 +86,12 @@ static void follows_pushes_and_an_early_return(void **state)
 	assert_rsp(&s, 0, 8);
 	assert_rsp(&s, 1, 16);
 	assert_rsp(&s, 6, 48);
-	assert_int_equal(rule_at(&s, 6).rbp, UNWIND_SAVED_CFA);
-	assert_int_equal(rule_at(&s, 6).rbp_off, -16);
-	assert_int_equal(rule_at(&s, 6).rbx_off, -24);
+	assert_int_equal(rule_at(&s, 6).fp, UNWIND_SAVED_CFA);
+	assert_int_equal(rule_at(&s, 6).fp_off, -16);
+	assert_int_equal(rule_at(&s, 6).aux_off, -24);
 	assert_rsp(&s, 12, 24);
 	assert_rsp(&s, 14, 8);
-	assert_int_equal(rule_at(&s, 14).rbp, UNWIND_SAVED_SAME);
+	assert_int_equal(rule_at(&s, 14).fp, UNWIND_SAVED_SAME);
 	assert_rsp(&s, 15, 48);
 }
 
@@ -107,7 +107,7 @@ static void a_frame_pointer_holds_where_rsp_is_lost(void **state)
 	      "\x48\x8d\x65\xf8" /* 9 lea -8(%rbp),%rsp */
 	      "\x5b\x5d\xc3",    /* 13 pop %rbx; pop %rbp; ret */
 	      true);
-	assert_int_equal(rule_at(&s, 8).cfa, UNWIND_CFA_RBP);
+	assert_int_equal(rule_at(&s, 8).cfa, UNWIND_CFA_FP_OFF);
 	assert_int_equal(rule_at(&s, 8).cfa_off, 16);
 	assert_rsp(&s, 15, 8);
 }
@@ -126,10 +126,10 @@ static void a_frame_pointer_may_be_set_after_other_pushes(void **state)
 	/* four registers saved at once: that is a function, with CFI all around it or not */
 	sweep(&s, code, sizeof(code) - 1, false);
 	assert_rsp(&s, 13, 32);
-	assert_int_equal(rule_at(&s, 21).cfa, UNWIND_CFA_RBP);
+	assert_int_equal(rule_at(&s, 21).cfa, UNWIND_CFA_FP_OFF);
 	assert_int_equal(rule_at(&s, 21).cfa_off, 40);
-	assert_int_equal(rule_at(&s, 21).rbp_off, -40);
-	assert_int_equal(rule_at(&s, 21).rbx_off, -32);
+	assert_int_equal(rule_at(&s, 21).fp_off, -40);
+	assert_int_equal(rule_at(&s, 21).aux_off, -32);
 	assert_int_equal(rule_at(&s, 24).cfa_off, 40);
 	assert_rsp(&s, 25, 32);
 	assert_rsp(&s, 30, 8);
@@ -172,10 +172,10 @@ static void where_rsp_is_aligned_the_old_one_leads_up(void **state)
 	assert_int_equal(rule.cfa_reg, 10);
 	assert_int_equal(rule.cfa_off, 16);
 	rule = rule_at(&s, 20);
-	assert_int_equal(rule.cfa, UNWIND_CFA_RSP_DEREF);
+	assert_int_equal(rule.cfa, UNWIND_CFA_SP_DEREF);
 	assert_int_equal(rule.cfa_off, 32);
 	assert_int_equal(rule.cfa_add, 16);
-	assert_int_equal(rule.rbp_off, -16);
+	assert_int_equal(rule.fp_off, -16);
 	assert_int_equal(rule_at(&s, 21).cfa_off, 40);
 	assert_int_equal(rule_at(&s, 22).cfa_off, 32);
 	assert_rsp(&s, 27, 16);

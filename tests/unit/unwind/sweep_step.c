@@ -108,16 +108,16 @@ static bool check(struct machine *m)
 	switch (r.cfa) {
 	case UNWIND_CFA_NONE:
 		return false;
-	case UNWIND_CFA_RSP:
+	case UNWIND_CFA_SP_OFF:
 		cfa = rsp + (uint64_t)(int64_t)r.cfa_off;
 		break;
-	case UNWIND_CFA_RBP:
+	case UNWIND_CFA_FP_OFF:
 		cfa = m->regs[X86_RBP] + (uint64_t)(int64_t)r.cfa_off;
 		break;
 	case UNWIND_CFA_REG:
 		cfa = m->regs[numbers[r.cfa_reg]] + (uint64_t)(int64_t)r.cfa_off;
 		break;
-	case UNWIND_CFA_RSP_DEREF:
+	case UNWIND_CFA_SP_DEREF:
 		cfa = *word(m, rsp + (uint64_t)(int64_t)r.cfa_off) + (uint64_t)(int64_t)r.cfa_add;
 		break;
 	default:
@@ -125,8 +125,8 @@ static bool check(struct machine *m)
 	}
 	assert_int_equal(cfa, CFA);
 	assert_int_equal(r.ra_off, -8);
-	assert_int_equal(restored(m, r.rbp, r.rbp_off, m->regs[X86_RBP]), callers_rbp);
-	assert_int_equal(restored(m, r.rbx, r.rbx_off, m->regs[X86_RBX]), callers_rbx);
+	assert_int_equal(restored(m, r.fp, r.fp_off, m->regs[X86_RBP]), callers_rbp);
+	assert_int_equal(restored(m, r.aux, r.aux_off, m->regs[X86_RBX]), callers_rbx);
 	return true;
 }
 
@@ -222,7 +222,7 @@ static void a_frame_pointer_survives_any_move_of_rsp(void **state)
 							 X86_RSP_ALIGN };
 
 			assert_true(step(&m, kinds[random() % 4], RAX, -16));
-			assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_RBP);
+			assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_FP_OFF);
 		}
 		if (round % 2) {
 			assert_true(step(&m, X86_RSP_FROM_RBP, 0, -8));
@@ -231,7 +231,7 @@ static void a_frame_pointer_survives_any_move_of_rsp(void **state)
 		} else {
 			assert_true(step(&m, X86_LEAVE, 0, 0));
 		}
-		assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_RSP);
+		assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_SP_OFF);
 	}
 }
 
@@ -261,7 +261,7 @@ static void an_aligned_stack_keeps_the_old_rsp_in_a_word(void **state)
 			assert_true(step(&m, X86_RSP_ADD, 0, more));
 			assert_true(step(&m, X86_RSP_LOAD, 0, at));
 		}
-		assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_RSP);
+		assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_SP_OFF);
 	}
 }
 
@@ -275,7 +275,7 @@ static void the_old_rsp_may_stay_in_a_register(void **state)
 	assert_true(step(&m, X86_RSP_ADD, 0, -64));
 	assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_REG);
 	assert_true(step(&m, X86_RSP_FROM_REG, R11, 0));
-	assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_RSP);
+	assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_SP_OFF);
 }
 
 /* ---- what is not understood -------------------------------------------------------------- */
@@ -338,8 +338,8 @@ static void registers_that_are_saved_deep_are_not_noted(void **state)
 	assert_int_equal(s.rbp, 31);
 	s = after(s, X86_PUSH, X86_RBX, 0);
 	assert_int_equal(s.rbx, 0);
-	assert_int_equal(unwind_sweep_rule(&s).rbx, UNWIND_SAVED_SAME);
-	assert_int_equal(unwind_sweep_rule(&s).rbp_off, -8 * 31);
+	assert_int_equal(unwind_sweep_rule(&s).aux, UNWIND_SAVED_SAME);
+	assert_int_equal(unwind_sweep_rule(&s).fp_off, -8 * 31);
 }
 
 /* No sequence of instructions leads out of the fields of a state. */
@@ -359,9 +359,9 @@ static void any_instructions_leave_a_valid_state(void **state)
 			s = after(s, (uint8_t)(random() % (X86_TRAP + 1)), (uint8_t)(random() % 16),
 				  values[random() % 11]);
 			r = unwind_sweep_rule(&s);
-			assert_true(r.cfa == UNWIND_CFA_NONE || r.cfa == UNWIND_CFA_RSP ||
-				    r.cfa == UNWIND_CFA_RBP || r.cfa == UNWIND_CFA_REG ||
-				    r.cfa == UNWIND_CFA_RSP_DEREF);
+			assert_true(r.cfa == UNWIND_CFA_NONE || r.cfa == UNWIND_CFA_SP_OFF ||
+				    r.cfa == UNWIND_CFA_FP_OFF || r.cfa == UNWIND_CFA_REG ||
+				    r.cfa == UNWIND_CFA_SP_DEREF);
 			assert_true(r.cfa != UNWIND_CFA_REG || r.cfa_reg < 16);
 			assert_true(r.cfa_off >= 0 && r.cfa_off <= 8 * 0x10000);
 		}

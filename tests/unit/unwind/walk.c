@@ -102,8 +102,8 @@ static void begin(struct scene *s)
 	for (unsigned int i = 0; i < N_FRAMES; i++)
 		put_frame(s->copy, i, 1);
 	memcpy(s->live, s->copy, sizeof(s->live));
-	s->in.regs[UREG_RIP] = return_address(1, 0);
-	s->in.regs[UREG_RSP] = s->in.regs[UREG_RBP] = s->in.stack_at = STACK;
+	s->in.regs[UREG_PC] = return_address(1, 0);
+	s->in.regs[UREG_SP] = s->in.regs[UREG_FP] = s->in.stack_at = STACK;
 	s->in.stack = (const uint8_t *)s->copy;
 	s->in.stack_len = 8 * FRAME_WORDS * COPIED;
 	s->in.read = read_live;
@@ -332,17 +332,18 @@ static void a_cleared_frame_pointer_is_no_root_below_a_return_address(void **sta
 /* Position of the context of a handler, in the frame of the second function. */
 enum { CONTEXT = 3, HANDLER_OFF = 0x20 };
 
-/* All functions return to exception handlers; the second one is about to enter that of the seventh. */
+/* All functions return to exception handlers; the second one is about to enter that of the seventh.
+ */
 static void begin_with_handler(struct scene *s)
 {
 	const unsigned int slot = FRAME_WORDS * 5 + 1;
 
 	begin_with_root(s);
-	s->rules[UNWIND_RULE_FP] = (struct unwind_rule){ .cfa = UNWIND_CFA_RBP,
+	s->rules[UNWIND_RULE_FP] = (struct unwind_rule){ .cfa = UNWIND_CFA_FP_OFF,
 							 .cfa_reg = UNWIND_EH_RETURN,
 							 .cfa_off = 16,
-							 .rbp = UNWIND_SAVED_CFA,
-							 .rbp_off = -16,
+							 .fp = UNWIND_SAVED_CFA,
+							 .fp_off = -16,
 							 .ra_off = -8 };
 	s->copy[CONTEXT] = STACK + 8 * slot;
 	s->copy[CONTEXT + 2] = STACK + 8 * (slot + 1);
@@ -544,7 +545,7 @@ static void class_data_is_cached_for_one_walk_only(void **state)
 	put_pointer(&s, CLASS + 1, NAME);
 	s.copy[NAME] = 1;
 	s.in.stack_len = sizeof(s.copy);
-	s.in.regs[UREG_RBP] = STACK + 8 * FRAME;
+	s.in.regs[UREG_FP] = STACK + 8 * FRAME;
 	s.in.read = NULL;
 	first = walk_interpreted(&s);
 	assert_true(walk_interpreted(&s) == first);

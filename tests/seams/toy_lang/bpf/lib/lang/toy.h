@@ -20,14 +20,14 @@ WALK_FN int toy_leave(__u32 which)
 	toy = toy_get(MAPPING_LANG_VM(w->mapping.file));
 	if (!toy)
 		return WALK_STOP;
-	head = VM_FRAME_WORD(0, MAPPING_LANG_VM(w->mapping.file), w->regs[UREG_RIP] & ~63ULL);
+	head = VM_FRAME_WORD(0, MAPPING_LANG_VM(w->mapping.file), w->regs[UREG_PC] & ~63ULL);
 	w->n_second_words++;
 	walk_push(w, head);
 	walk_push(w, VM_PLACE_WORD(w->lang.toy.n_frames++, 1));
-	sp = w->regs[UREG_RSP] + toy->frame_bytes;
+	sp = w->regs[UREG_SP] + toy->frame_bytes;
 	if (stack_word(w, sp - 8, &ra))
 		return walk_fail(w, WALK_ERR_STACK_READ);
-	return walk_to_caller(w, ra, sp, w->regs[UREG_RBP], w->regs[UREG_RBX]);
+	return walk_to_caller(w, ra, sp, w->regs[UREG_FP], w->regs[UREG_AUX]);
 }
 
 static __always_inline int toy_step_generated(struct walk *w, __u32 which, __u32 slot)
