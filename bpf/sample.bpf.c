@@ -35,6 +35,7 @@ const volatile __u32 selected_only = 0;
 const volatile __u32 select_children = 0; /* with selected_only: children of selected processes */
 const volatile __u32 ring_wakeup_bytes = 0;
 const volatile __u32 n_walks = 1; /* states of walks per CPU */
+const volatile __u64 code_mask = ~0ULL;
 /*
  * Events of a recording are numbered. With several of one kind the attachment carries the number in
  * its cookie.
@@ -112,6 +113,12 @@ static __always_inline struct walk *walk_get(__u32 which)
 static __always_inline __u32 walk_generation(void)
 {
 	return table_generation;
+}
+
+/* The bits of a code address; see arch_code_address(), which does not use it on all processors. */
+static __always_inline __attribute__((unused)) __u64 walk_code_mask(void)
+{
+	return code_mask;
 }
 
 static __always_inline struct counters *counters_get(void)

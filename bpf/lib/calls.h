@@ -3,19 +3,15 @@
 
 /*
  * Recognizes return addresses by the instruction before them, and stacks that end at a return
- * address of zero. Every form of x86-64's call is covered (Intel SDM, CALL: E8, FF /2).
+ * address of zero.
  */
+#include "bpf/arch/code.h"
 #include "bpf/lib/walk_memory.h"
 
 /* Byte @i of w->code. */
 static __always_inline __u8 code_byte(const struct walk *w, __u32 i)
 {
 	return w->code[(i >> 3) & 7] >> ((i & 7) * 8);
-}
-
-static __always_inline int is_indirect_call(const struct walk *w, __u32 i, __u8 mask, __u8 mode)
-{
-	return code_byte(w, i) == 0xff && (code_byte(w, i + 1) & mask) == mode;
 }
 
 /*
@@ -25,22 +21,14 @@ WALK_FN int walk_is_return(__u32 which, __u64 at)
 {
 	struct walk *w = walk_get(which);
 
+	at = code_address(at);
 	if (!w || !at || mapping_find(w, at - 1))
 		return WALK_STOP;
 	if (w->mapping.kind & MAPPING_ENTERED_BY_JUMP)
 		return WALK_CONTINUE;
 	if (read_user(w->code, 8, at - 8))
 		return WALK_STOP;
-	/* call rel32 */
-	if (code_byte(w, 3) == 0xe8)
-		return WALK_CONTINUE;
-	/* call *: reg, (reg); disp8(reg), (sib); disp8(sib); disp32(reg), (rip); disp32(sib) */
-	if (is_indirect_call(w, 6, 0xf8, 0xd0) || is_indirect_call(w, 6, 0xf8, 0x10) ||
-	    is_indirect_call(w, 5, 0xf8, 0x50) || is_indirect_call(w, 5, 0xff, 0x14) ||
-	    is_indirect_call(w, 4, 0xff, 0x54) || is_indirect_call(w, 2, 0xf8, 0x90) ||
-	    is_indirect_call(w, 2, 0xff, 0x15) || is_indirect_call(w, 1, 0xff, 0x94))
-		return WALK_CONTINUE;
-	return WALK_STOP;
+	return arch_is_call(w->code[0]) ? WALK_CONTINUE : WALK_STOP;
 }
 
 enum { ROOT_WORDS = 128 }; /* words of the stack above a return address of zero that are checked */

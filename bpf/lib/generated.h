@@ -43,20 +43,8 @@ WALK_FN int walk_frame_pointer(__u32 which)
 }
 
 /*
- * True if the code is that of a function that has just begun or is about to return: it has no
- * frame.
- */
-static __always_inline int is_frameless(__u64 code)
-{
-	return (code & 0xffffffff) == 0x08ec8348 || /* sub $8, %rsp */
-	       (code & 0xffffffff) == 0xe5894855 || /* push %rbp; mov %rsp, %rbp */
-	       (code & 0xffffffff) == 0xfa1e0ff3 || /* endbr64 */
-	       (code & 0xff) == 0xc3;               /* ret */
-}
-
-/*
  * The number of bytes that a trampoline without a frame pointer (CPython's for perf) has below its
- * return address, from the code behind its only call: add $N, %rsp; ret. Returns -1 for other code.
+ * return address, from the code behind its only call. Returns -1 for other code.
  */
 static __always_inline int trampoline_bytes(const struct walk *w)
 {
@@ -64,13 +52,7 @@ static __always_inline int trampoline_bytes(const struct walk *w)
 
 	if (read_user(&code, sizeof(code), w->regs[UREG_PC]))
 		return -1;
-	if (!w->is_call && is_frameless(code))
-		return 0;
-	if (!w->is_call && (code & 0xf8ff) == 0xd0ff) /* call *%reg */
-		code >>= 16;
-	if ((code & 0xff80ffffff) != 0xc300c48348)
-		return -1;
-	return (code >> 24) & 0x78;
+	return arch_trampoline_bytes(code, w->is_call);
 }
 
 /* True if fp points to a frame that contains a valid return address. */
@@ -117,7 +99,7 @@ static __always_inline const struct unwind_rule *rule_behind(struct walk *w, __u
 /* Where the direct call before @ra leads, whose code is in w->code. */
 static __always_inline __u64 call_target(const struct walk *w, __u64 ra)
 {
-	return ra + (__u64)(__s64)(__s32)(w->code[0] >> 32);
+	return arch_call_target(w->code[0], ra);
 }
 
 /*
@@ -133,7 +115,7 @@ WALK_FN int walk_may_enter(__u32 which, __u64 ra)
 
 	if (!w)
 		return 0;
-	if (code_byte(w, 3) != 0xe8)
+	if (!arch_is_direct_call(w->code[0]))
 		return 1;
 	to = call_target(w, ra);
 	if (mapping_find(w, to) || w->mapping.kind != MAPPING_FILE)
@@ -160,29 +142,22 @@ static __always_inline __u64 pushed_fp(struct walk *w, __u64 at)
 /*
  * Checks whether the call before @ra, whose code is in w->code, leads to the function of the frame
  * below, which w->link.ra is in, or to code near it. Return addresses of earlier calls meet a later
- * call where their stack ends. Entries of a PLT are followed: [endbr64] [bnd] jmp *disp32(%rip).
+ * call where their stack ends. Entries of a PLT are followed.
  */
 WALK_FN int walk_check_callee(__u32 which, __u64 ra)
 {
 	struct walk *w = walk_get(which);
-	__u64 to, slot;
-	__u32 i;
+	__u64 to, slot = 0;
 
 	if (!w)
 		return WALK_STOP;
-	if (code_byte(w, 3) != 0xe8)
+	if (!arch_is_direct_call(w->code[0]))
 		return WALK_CONTINUE;
 	to = call_target(w, ra);
 	if (read_user(w->code, 16, to))
 		return WALK_CONTINUE;
-	i = (__u32)w->code[0] == 0xfa1e0ff3 ? 4 : 0;
-	i += code_byte(w, i) == 0xf2;
-	if (code_byte(w, i) == 0xff && code_byte(w, i + 1) == 0x25) {
-		slot = code_byte(w, i + 2) | code_byte(w, i + 3) << 8 | code_byte(w, i + 4) << 16 |
-		       (__u32)code_byte(w, i + 5) << 24;
-		if (read_user(&to, sizeof(to), to + i + 6 + (__u64)(__s64)(__s32)slot))
-			return WALK_CONTINUE;
-	}
+	if (arch_jump_slot(w->code, to, &slot) && read_user(&to, sizeof(to), slot))
+		return WALK_CONTINUE;
 	if (w->link.ra - to + FUNCTION_BYTES_MAX >= 2 * FUNCTION_BYTES_MAX)
 		w->link.misfits = 1;
 	return WALK_CONTINUE;
@@ -376,7 +351,8 @@ static __always_inline int has_return_address(const struct walk *w, __u32 which,
 {
 	if (walk_is_return(which, ra) != WALK_CONTINUE)
 		return 0;
-	return w->is_call || code_byte(w, 3) != 0xe8 || call_target(w, ra) == w->regs[UREG_PC];
+	return w->is_call || !arch_is_direct_call(w->code[0]) ||
+	       call_target(w, ra) == w->regs[UREG_PC];
 }
 
 /* Steps out of generated code: a trampoline, code with a frame pointer, or neither. */
@@ -391,8 +367,9 @@ WALK_FN int walk_generated(__u32 which)
 	bytes = trampoline_bytes(w);
 	if (bytes < 0 || stack_word(w, w->regs[UREG_SP] + bytes, &ra) ||
 	    !has_return_address(w, which, ra))
-		return walk_has_frame_pointer(w, which) ? walk_frame_pointer(which)
-							: GENERATED_SEARCH;
+		return ARCH_CALL_PUSHES && !walk_has_frame_pointer(w, which)
+			       ? GENERATED_SEARCH
+			       : walk_frame_pointer(which);
 	return walk_to_caller(w, ra, w->regs[UREG_SP] + bytes + 8, w->regs[UREG_FP],
 			      w->regs[UREG_AUX]);
 }

@@ -160,7 +160,7 @@ WALK_FN int walk_without_rule(__u32 which)
 	fp = w->regs[UREG_FP];
 	if (fp < w->regs[UREG_SP] || fp - w->regs[UREG_SP] > GUESS_FRAME_MAX || (fp & 7) ||
 	    stack_word(w, fp, &next) || stack_word(w, fp + 8, &ra) || !ra ||
-	    mapping_find(w, ra - 1)) {
+	    mapping_find(w, code_address(ra) - 1)) {
 		f = file_get(w->need_file);
 		if (f && f->state == FILE_TABLE_UNSWEPT)
 			return WALK_NEED_FILE;
@@ -170,11 +170,9 @@ WALK_FN int walk_without_rule(__u32 which)
 }
 
 /*
- * Restores all registers from the kernel's signal frame: a struct ucontext
- * (arch/x86/include/uapi/asm/ucontext.h) at sp + @off, whose sigcontext begins at byte 40 with
- * r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip. It is read into the window, because 136 more
- * bytes of stack are too many for verifiers before 6.8, which round the stack of every function in
- * a chain up to 32 bytes.
+ * Restores all registers from the kernel's signal frame at sp + @off. It is read into the window,
+ * because 136 more bytes of stack are too many for verifiers before 6.8, which round the stack of
+ * every function in a chain up to 32 bytes.
  */
 WALK_FN int walk_signal(__u32 which, __u32 off)
 {
@@ -190,22 +188,23 @@ WALK_FN int walk_signal(__u32 which, __u32 off)
 	walk_repush(w, w->is_call);
 	c = w->window;
 	w->window_at = 0;
-	if (read_user(c, 17 * sizeof(*c), w->regs[UREG_SP] + (__s32)off + 40))
+	if (read_user(c, ARCH_SIGNAL_WORDS * sizeof(*c),
+		      w->regs[UREG_SP] + (__s32)off + ARCH_SIGNAL_AT))
 		return walk_fail(w, WALK_ERR_STACK_READ);
-	for (int i = 0; i < 8; i++)
-		w->regs[8 + i] = c[i];
-	w->regs[5] = c[8];
-	w->regs[4] = c[9];
-	w->regs[UREG_FP] = c[10];
-	w->regs[UREG_AUX] = c[11];
-	w->regs[1] = c[12];
-	w->regs[0] = c[13];
-	w->regs[2] = c[14];
-	w->regs[UREG_SP] = c[15];
-	w->regs[UREG_PC] = c[16];
+	arch_signal_registers(w->regs, c);
 	w->other_regs = WALK_REGS_ALL;
 	w->is_call = 0;
 	return WALK_CONTINUE;
+}
+
+/*
+ * True if the rule can only lead up the same stack. Other registers may lead to another stack (Go,
+ * coroutines).
+ */
+static __always_inline int rule_goes_up(const struct unwind_rule *rule)
+{
+	return rule->cfa != UNWIND_CFA_FP_OFF && rule->cfa != UNWIND_CFA_AUX_OFF &&
+	       rule->cfa != UNWIND_CFA_FP_DEREF && rule->cfa != UNWIND_CFA_REG;
 }
 
 /*
@@ -236,11 +235,26 @@ static __always_inline int rule_base(struct walk *w, const struct unwind_rule *r
 	}
 }
 
+/*
+ * Where a frame pointer led to a frame whose sp is not known: the function has its CFA from its own
+ * frame pointer, if it saved that next to its return address.
+ */
+static __always_inline int rule_cfa_by_fp(struct walk *w, const struct unwind_rule *rule)
+{
+	if (rule->cfa != UNWIND_CFA_SP_OFF || rule->fp != UNWIND_SAVED_CFA ||
+	    rule->ra_off != rule->fp_off + 8)
+		return walk_fail(w, WALK_ERR_REGISTER_LOST);
+	w->cfa = w->regs[UREG_FP] - (__s64)rule->fp_off;
+	return WALK_CONTINUE;
+}
+
 /* Computes the frame's CFA into w->cfa. Returns WALK_CONTINUE, or the walk has ended. */
 static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *rule)
 {
 	__u64 at = 0;
 
+	if (!ARCH_FP_HAS_SP && w->by_frame_pointer && rule_goes_up(rule))
+		return rule_cfa_by_fp(w, rule);
 	if (rule_base(w, rule, &at))
 		return walk_fail(w, WALK_ERR_REGISTER_LOST);
 	if (rule->cfa == UNWIND_CFA_PLT) {
@@ -267,16 +281,6 @@ static __always_inline int walk_switched(struct walk *w)
 	for (int i = 0; i < VM_SLOTS_MAX; i++)
 		w->process.vms[i].vm = 0;
 	return walk_fail(w, WALK_ERR_STACK_SWITCHED);
-}
-
-/*
- * True if the rule can only lead up the same stack. Other registers may lead to another stack (Go,
- * coroutines).
- */
-static __always_inline int rule_goes_up(const struct unwind_rule *rule)
-{
-	return rule->cfa != UNWIND_CFA_FP_OFF && rule->cfa != UNWIND_CFA_AUX_OFF &&
-	       rule->cfa != UNWIND_CFA_FP_DEREF && rule->cfa != UNWIND_CFA_REG;
 }
 
 /*

@@ -75,7 +75,7 @@ static __always_inline int is_call_of_loop(struct walk *w, __u32 which, __u64 ra
 	    w->mapping.file != file)
 		return 0;
 	off = call_target(w, ra) - w->mapping.start + w->mapping.file_off;
-	return code_byte(w, 3) != 0xe8 || vm_is_in(code->loop, off);
+	return !arch_is_direct_call(w->code[0]) || vm_is_in(code->loop, off);
 }
 
 /*

@@ -5,6 +5,7 @@
  * Primitives of every kind of step: reading the stack through a window, finding a mapping or a row,
  * and moving to the caller.
  */
+#include "bpf/arch/code.h"
 #include "bpf/lib/walk_state.h"
 
 /*
@@ -132,9 +133,17 @@ static __always_inline __u32 rule_search(const struct unwind_file *f, __u64 off)
 	return c->units[lo & ARENA_CHUNK_MASK] >> 16;
 }
 
-/* Moves to the caller. The next step judges a return address of zero: see walk_root(). */
-static __always_inline int walk_to_caller(struct walk *w, __u64 pc, __u64 sp, __u64 fp, __u64 aux)
+/* The code address in a word of the stack. */
+static __always_inline __u64 code_address(__u64 word)
 {
+	return arch_code_address(word, walk_code_mask());
+}
+
+/* Moves to the caller. The next step judges a return address of zero: see walk_root(). */
+static __always_inline int walk_to_caller(struct walk *w, __u64 ra, __u64 sp, __u64 fp, __u64 aux)
+{
+	__u64 pc = code_address(ra);
+
 	w->regs[UREG_PC] = pc;
 	w->regs[UREG_SP] = sp;
 	w->regs[UREG_FP] = fp;
@@ -166,9 +175,9 @@ static __always_inline void walk_searched(struct walk *w)
 }
 
 /* Moves to the caller of a frame that fp points to; @next is the fp that it saved. */
-static __always_inline int walk_up_frame_pointer(struct walk *w, __u64 pc, __u64 next)
+static __always_inline int walk_up_frame_pointer(struct walk *w, __u64 ra, __u64 next)
 {
-	int r = walk_to_caller(w, pc, w->regs[UREG_FP] + 16, next, w->regs[UREG_AUX]);
+	int r = walk_to_caller(w, ra, w->regs[UREG_FP] + 16, next, w->regs[UREG_AUX]);
 
 	walk_searched(w);
 	w->by_frame_pointer = 1;

@@ -65,6 +65,11 @@ static uint32_t walk_generation(void)
 	return unwind_tables_generation(current->tables);
 }
 
+static inline uint64_t walk_code_mask(void)
+{
+	return UINT64_MAX;
+}
+
 /* True if @addr is in the mapping of the code that the walk looked up last. */
 static bool is_code(const struct walk *w, uint64_t addr)
 {
