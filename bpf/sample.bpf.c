@@ -20,11 +20,6 @@
 enum {
 	PF_EXITING = 0x00000004,
 	PF_KTHREAD = 0x00200000,
-	USER_CS_32 = 0x23,
-	NR_EXECVE = 59, /* arch/x86/entry/syscalls/syscall_64.tbl */
-	NR_EXECVEAT = 322,
-	KERNEL_STACK_BYTES = 16384,
-	RED_ZONE = 128,             /* System V psABI AMD64, 3.2.2 */
 	FUNCTIONS_COPIED = 1 << 15, /* functions that are known to be copied; a power of two */
 };
 
@@ -161,27 +156,6 @@ static __always_inline int copy_send(struct walk *w)
 #include "bpf/lib/vm_copy.h"
 #include "bpf/lib/walk.h"
 
-static __always_inline void regs_copy(__u64 *to, const struct user_regs *r)
-{
-	to[0] = r->rax;
-	to[1] = r->rdx;
-	to[2] = r->rcx;
-	to[3] = r->rbx;
-	to[4] = r->rsi;
-	to[5] = r->rdi;
-	to[6] = r->rbp;
-	to[7] = r->rsp;
-	to[8] = r->r8;
-	to[9] = r->r9;
-	to[10] = r->r10;
-	to[11] = r->r11;
-	to[12] = r->r12;
-	to[13] = r->r13;
-	to[14] = r->r14;
-	to[15] = r->r15;
-	to[16] = r->rip;
-}
-
 static __always_inline void program_of(struct task_struct *task, struct program_id *out)
 {
 	out->start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -197,14 +171,14 @@ static __always_inline int is_same_program(const struct program_id *a, const str
 #include "bpf/lib/newcomer.h"
 
 /* True if these are the registers of a thread in execve(), from either program. */
-static __always_inline int is_in_exec(const struct user_regs *regs)
+static __always_inline int is_in_exec(const struct saved_regs *regs)
 {
-	return regs->orig_rax == NR_EXECVE || regs->orig_rax == NR_EXECVEAT;
+	return saved_syscall(regs) == NR_EXECVE || saved_syscall(regs) == NR_EXECVEAT;
 }
 
 /* True during an exec before the new program is mapped: the registers are meaningless then. */
 static __always_inline int is_between_programs(struct task_struct *task,
-					       const struct user_regs *regs)
+					       const struct saved_regs *regs)
 {
 	return is_in_exec(regs) && !BPF_CORE_READ(task, mm, start_code);
 }
@@ -213,7 +187,7 @@ static __always_inline int is_between_programs(struct task_struct *task,
  * Reads the registers that the current task saved when it entered the kernel. Returns 0, 1 for a
  * task without a user part (kernel thread, exiting, in exec), or -1 if they are not readable.
  */
-static __always_inline int regs_of_current(struct user_regs *out)
+static __always_inline int regs_of_current(struct saved_regs *out)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 task_flags = BPF_CORE_READ(task, flags);
@@ -229,7 +203,7 @@ static __always_inline int regs_of_current(struct user_regs *out)
 		stack = (void *)bpf_task_pt_regs(btf_task);
 	} else {
 		/* before 5.15 there is no helper: they are at the top of the kernel stack */
-		stack = BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - sizeof(*out);
+		stack = BPF_CORE_READ(task, stack) + KERNEL_STACK_BYTES - SAVED_REGS_BYTES;
 	}
 	if (bpf_probe_read_kernel(out, sizeof(*out), stack))
 		return -1;
@@ -261,7 +235,7 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 /*
  * Copies the stack upwards from the red zone below @sp, page by page, until a page is absent;
  * returns the number of bytes. In an epilogue, rules lead to registers that were just popped from
- * there. The page at rsp may be absent if the instruction that touches it first is just faulting.
+ * there. The page at sp may be absent if the instruction that touches it first is just faulting.
  * Less is copied while the agent lags behind, because a short stack is better than none, and for a
  * thread that waits, because the agent can read the rest of its stack later.
  */
@@ -402,7 +376,7 @@ static __always_inline void user_stack(struct counters *c, struct walk *w, __u32
 	struct task_struct *task = (void *)bpf_get_current_task();
 	int is_raw = 1;
 
-	w->fs_base = BPF_CORE_READ(task, thread.fsbase);
+	w->fs_base = BPF_CORE_READ(task, ARCH_THREAD_POINTER);
 	if (p && is_published(p, &w->record.head)) {
 		w->process = *p;
 		is_raw = native_stack(c, w, which);
@@ -461,7 +435,7 @@ static __always_inline void kernel_stack(void *ctx, struct walk *w)
  */
 static __always_inline int saved_registers(struct walk *w)
 {
-	struct user_regs regs = { .orig_rax = 0 };
+	struct saved_regs regs = {};
 	int r = regs_of_current(&regs);
 
 	if (r >= 0 && is_in_exec(&regs))
@@ -472,11 +446,11 @@ static __always_inline int saved_registers(struct walk *w)
 		walk_fail(w, WALK_ERR_NO_REGISTERS);
 	if (r)
 		return 0;
-	if (regs.cs == USER_CS_32) {
+	if (mode_is_32bit(regs_mode(&regs.user))) {
 		walk_fail(w, WALK_ERR_COMPAT_32BIT);
 		return 0;
 	}
-	regs_copy(w->leaf_regs, &regs);
+	regs_copy(w->leaf_regs, &regs.user);
 	return 1;
 }
 
@@ -500,17 +474,17 @@ static __always_inline __u32 event_number(void *ctx, __u32 alone)
 static __always_inline void take_sample(struct perf_event_ctx *ctx, struct counters *c,
 					struct walk *w, __u32 pid)
 {
-	__u64 cs = *(volatile __u64 *)&ctx->regs.cs;
-	int in_kernel = !(cs & 3);
+	__u64 mode = regs_mode(&ctx->regs);
+	int in_kernel = mode_is_kernel(mode);
 
 	if (in_kernel) {
 		w->record.head.flags |= RECORD_KERNEL_MODE;
 		if (collect_kernel)
 			kernel_stack(ctx, w);
 	}
-	if (cs == USER_CS_32)
+	if (mode_is_32bit(mode))
 		walk_fail(w, WALK_ERR_COMPAT_32BIT);
-	if (cs == USER_CS_32 || !pid || !collect_user || !user_registers(ctx, w, in_kernel))
+	if (mode_is_32bit(mode) || !pid || !collect_user || !user_registers(ctx, w, in_kernel))
 		send_walked(c, w);
 	else
 		user_stack(c, w, pid, WALK_CPU);

@@ -16,11 +16,7 @@ typedef __u64 uint64_t;
 typedef __s16 int16_t;
 typedef __s32 int32_t;
 
-/* x86-64 registers as the kernel saves them; plain, since cs is read by its full eight bytes. */
-struct user_regs {
-	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
-	__u64 orig_rax, rip, cs, eflags, rsp, ss;
-};
+#include "bpf/arch/kernel.h"
 
 /* Context of a perf_event program: begins with the registers at the interrupt. */
 struct perf_event_ctx {
@@ -48,10 +44,6 @@ struct file {
 struct mm_struct {
 	unsigned long start_code; /* 0 in the new memory of an exec until the program is in place */
 	struct file *exe_file;
-};
-
-struct thread_struct {
-	unsigned long fsbase;
 };
 
 /* With CONFIG_SCHED_INFO: waiting for a CPU, by the clock of its queue */
@@ -87,12 +79,6 @@ struct cgroup_subsys_state {
 struct cgroup {
 	struct cgroup_subsys_state self;
 	struct kernfs_node *kn;
-};
-
-/* The registers with which a thread entered the kernel. */
-struct pt_regs {
-	unsigned long orig_ax;
-	unsigned long sp;
 };
 
 struct css_set {

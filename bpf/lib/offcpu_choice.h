@@ -47,11 +47,11 @@ static __always_inline __u64 off_place_hash(struct task_struct *task)
 		struct pt_regs *regs = (void *)bpf_task_pt_regs(task);
 
 		sp = regs->sp;
-		call = regs->orig_ax;
+		call = regs->ARCH_SYSCALL;
 	} else {
-		struct user_regs *regs = saved_registers_of(task);
+		struct saved_regs *regs = saved_registers_of(task);
 
-		bpf_probe_read_kernel(&sp, sizeof(sp), &regs->rsp);
+		bpf_probe_read_kernel(&sp, sizeof(sp), regs_sp(&regs->user));
 	}
 	return (sp ^ call << 32) * OFF_MIX;
 }

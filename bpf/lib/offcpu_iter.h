@@ -36,7 +36,7 @@ static __noinline struct off_thread *off_note_asleep(struct task_struct *task)
 static __always_inline int off_fill(struct raw_record *r, struct task_struct *task,
 				    const struct off_thread *t)
 {
-	struct user_regs regs;
+	struct saved_regs regs;
 	long n;
 
 	if (bpf_probe_read_kernel(&regs, sizeof(regs), saved_registers_of(task)))
@@ -51,10 +51,10 @@ static __always_inline int off_fill(struct raw_record *r, struct task_struct *ta
 	program_of(task, &r->head.program);
 	r->head.off_state = t->state;
 	bpf_probe_read_kernel(r->head.comm, sizeof(r->head.comm), &task->comm);
-	regs_copy(r->regs, &regs);
-	r->fs_base = task->thread.fsbase;
-	r->stack_at = regs.rsp;
-	return regs.cs == USER_CS_32 ? -1 : 0;
+	regs_copy(r->regs, &regs.user);
+	r->fs_base = task->ARCH_THREAD_POINTER;
+	r->stack_at = *regs_sp(&regs.user);
+	return mode_is_32bit(regs_mode(&regs.user)) ? -1 : 0;
 }
 
 /* Reports each thread that has slept for long and has sent no stack. */

@@ -100,14 +100,16 @@ static __always_inline void uprobe_sample(struct user_regs *ctx, struct counters
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	struct walk *w = walk_get(which);
+	int is_32bit;
 
 	if (!w)
 		return;
 	record_begin(w, id);
 	w->record.head.event = event;
-	if (ctx->cs == USER_CS_32)
+	is_32bit = mode_is_32bit(regs_mode(ctx));
+	if (is_32bit)
 		walk_fail(w, WALK_ERR_COMPAT_32BIT);
-	if (ctx->cs == USER_CS_32 || !collect_user) {
+	if (is_32bit || !collect_user) {
 		send_walked(c, w);
 		return;
 	}

@@ -11,7 +11,7 @@ static __always_inline void *saved_registers_of(struct task_struct *task)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		return (void *)bpf_task_pt_regs(task);
-	return task->stack + KERNEL_STACK_BYTES - sizeof(struct user_regs);
+	return task->stack + KERNEL_STACK_BYTES - SAVED_REGS_BYTES;
 }
 
 /*
@@ -66,7 +66,7 @@ int each_program(struct bpf_iter__task *ctx)
 {
 	struct record_header h = { .type = RECORD_PROGRAM };
 	struct task_struct *task = ctx->task;
-	struct user_regs regs = { .orig_rax = 0 };
+	struct saved_regs regs = {};
 
 	if (!task || task->pid != task->tgid)
 		return 0;

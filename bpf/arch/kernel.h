@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * The registers of a thread as the kernel has them: those of an event, and those that a thread
+ * saved when it entered the kernel. Only BPF programs use this, through bpf/vmlinux.h. Each folder
+ * of bpf/arch defines:
+ *
+ * struct user_regs        the registers of an event or a uprobe
+ * struct saved_regs       those on the kernel stack: user_regs as its member user, and more
+ * struct pt_regs          the same by CO-RE: sp, and ARCH_SYSCALL with the number of the system
+ * call struct thread_struct    ARCH_THREAD_POINTER is the way from the task to its thread pointer
+ * regs_copy(to, regs)     copies the registers into DWARF's order
+ * regs_mode(regs)         the word that shows the mode of the code that they are of
+ * mode_is_kernel(mode)    it is the kernel's
+ * mode_is_32bit(mode)     it is that of a 32-bit program
+ * regs_sp(regs)           a pointer to the stack pointer
+ * saved_syscall(saved)    the number of the system call
+ * NR_EXECVE, NR_EXECVEAT
+ * RED_ZONE                bytes below sp that a function may use
+ * KERNEL_STACK_BYTES, SAVED_REGS_BYTES
+ *                         size of the kernel stack, at the top of which saved_regs begin that many
+ *                         bytes below; used before Linux 5.15, where no helper finds them
+ */
+#if defined(__TARGET_ARCH_x86)
+#include "bpf/arch/x86_64/kernel.h"
+#else
+#error "this processor has no folder in bpf/arch"
+#endif
