@@ -14,6 +14,7 @@
  *                                   word at slot: an entry of a PLT
  * arch_signal_registers(regs, c)    registers from the ARCH_SIGNAL_WORDS words of a signal frame
  *                                   that begin ARCH_SIGNAL_AT bytes behind its start
+ * ARCH_SIGNAL_SP                    where sp is in a signal frame
  * arch_code_address(addr, mask)     a code address without what the processor stores in its upper
  *                                   bits; mask has the bits of addresses
  * ARCH_FP_HAS_SP                    the caller's sp is known where its frame was found by fp
@@ -36,4 +37,6 @@ ARCH_FN __u8 arch_byte(const __u64 *code, __u32 i)
 
 #if defined(__TARGET_ARCH_x86) || (!defined(CAMEO_BPF) && defined(__x86_64__))
 #include "bpf/arch/x86_64/code.h"
+#elif defined(__TARGET_ARCH_arm64) || (!defined(CAMEO_BPF) && defined(__aarch64__))
+#include "bpf/arch/arm64/code.h"
 #endif

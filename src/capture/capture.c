@@ -24,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/regular_file.h"
@@ -96,15 +97,13 @@ static int stop_thread(int tid, struct err *err)
 static int read_registers(struct core *c, int tid, struct err *err)
 {
 	struct user_regs_struct u;
+	struct iovec all = { &u, sizeof(u) };
 
-	if (ptrace(PTRACE_GETREGS, tid, NULL, &u) < 0)
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &all) < 0)
 		return err_set(err, -errno, "cannot read the registers of thread %d: %s", tid,
 			       strerror(errno));
-	memcpy(c->regs,
-	       (uint64_t[UREG_COUNT]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8,
-				       u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15, u.rip },
-	       sizeof(c->regs));
-	c->fs_base = u.fs_base;
+	arch_registers(&u, c->regs);
+	c->fs_base = arch_thread_pointer(&u);
 	c->pid = tid;
 	return 0;
 }

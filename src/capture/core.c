@@ -18,6 +18,7 @@
 #include <sys/procfs.h>
 #include <sys/user.h>
 
+#include "arch/arch.h"
 #include "base/bisect.h"
 #include "base/err.h"
 #include "capture/process_pages.h"
@@ -173,7 +174,6 @@ static int read_registers(struct core *c, struct cursor note)
 {
 	struct user_regs_struct u;
 	const struct elf_prstatus *status = take(&note, sizeof(*status));
-	uint64_t regs[UREG_COUNT];
 
 	if (!status)
 		return -EBADMSG;
@@ -182,12 +182,8 @@ static int read_registers(struct core *c, struct cursor note)
 	memcpy(&u, (const uint8_t *)status + offsetof(struct elf_prstatus, pr_reg), sizeof(u));
 	memcpy(&c->pid, (const uint8_t *)status + offsetof(struct elf_prstatus, pr_pid),
 	       sizeof(c->pid));
-	memcpy(regs,
-	       (uint64_t[UREG_COUNT]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8,
-				       u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15, u.rip },
-	       sizeof(regs));
-	memcpy(c->regs, regs, sizeof(regs));
-	c->fs_base = u.fs_base;
+	arch_registers(&u, c->regs);
+	c->fs_base = arch_thread_pointer(&u);
 	return 0;
 }
 
@@ -353,9 +349,9 @@ static int check_header(const struct cursor *file, struct headers *out, struct e
 	if (file->len < sizeof(e) || memcmp(file->data, ELFMAG, SELFMAG) != 0)
 		return err_set(err, -EBADMSG, "not an ELF file");
 	memcpy(&e, file->data, sizeof(e));
-	if (e.e_type != ET_CORE || e.e_machine != EM_X86_64 || e.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    e.e_ident[EI_DATA] != ELFDATA2LSB)
-		return err_set(err, -EBADMSG, "not a core file of an x86-64 process");
+	if (e.e_type != ET_CORE || e.e_machine != ARCH_ELF_MACHINE ||
+	    e.e_ident[EI_CLASS] != ELFCLASS64 || e.e_ident[EI_DATA] != ELFDATA2LSB)
+		return err_set(err, -EBADMSG, "not a core file of an " ARCH_NAME " process");
 	out->off = e.e_phoff;
 	if (e.e_phentsize != sizeof(Elf64_Phdr) || count_headers(file, &e, &out->n) < 0 ||
 	    out->off > file->len || out->n > (file->len - out->off) / sizeof(Elf64_Phdr))

@@ -14,6 +14,7 @@
 #include <sys/procfs.h>
 #include <sys/user.h>
 
+#include "arch/arch.h"
 #include "base/buf.h"
 #include "capture/core.h"
 #include "capture/process_pages.h"
@@ -50,29 +51,10 @@ static void put_note(struct buf *b, const char *owner, uint32_t type, const void
 static void put_registers(struct buf *b, const struct core *c)
 {
 	struct elf_prstatus status = { .pr_pid = c->pid };
-	const uint64_t *r = c->regs;
-	struct user_regs_struct u = {
-		.rax = r[0],
-		.rdx = r[1],
-		.rcx = r[2],
-		.rbx = r[3],
-		.rsi = r[4],
-		.rdi = r[5],
-		.rbp = r[6],
-		.rsp = r[7],
-		.r8 = r[8],
-		.r9 = r[9],
-		.r10 = r[10],
-		.r11 = r[11],
-		.r12 = r[12],
-		.r13 = r[13],
-		.r14 = r[14],
-		.r15 = r[15],
-		.rip = r[16],
-		.fs_base = c->fs_base,
-	};
+	struct user_regs_struct u;
 
 	_Static_assert(sizeof(status.pr_reg) == sizeof(u), "core(5) stores the same registers");
+	arch_user_registers(c->regs, c->fs_base, &u);
 	memcpy(&status.pr_reg, &u, sizeof(u));
 	put_note(b, "CORE", NT_PRSTATUS, NULL, 0, &status, sizeof(status));
 }
@@ -148,7 +130,7 @@ static uint64_t put_elf_header(struct buf *b, size_t n)
 {
 	bool extended = n >= PN_XNUM;
 	Elf64_Ehdr e = { .e_type = ET_CORE,
-			 .e_machine = EM_X86_64,
+			 .e_machine = ARCH_ELF_MACHINE,
 			 .e_version = EV_CURRENT,
 			 .e_phoff = sizeof(e),
 			 .e_ehsize = sizeof(e),

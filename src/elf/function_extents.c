@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/bisect.h"
 #include "elf/eh_frame.h"
 #include "elf/eh_frame_hdr.h"
@@ -176,7 +177,8 @@ static bool code_around(const struct elf_image *img, uint64_t vaddr, struct rang
 static bool gap_around(const struct function_extents *fe, const struct eh_frame_around *a,
 		       uint64_t vaddr, struct range *out)
 {
-	if (elf_image_machine(fe->img) != EM_X86_64 || !code_around(fe->img, vaddr, out))
+	if (!ARCH_READS_CODE || elf_image_machine(fe->img) != ARCH_ELF_MACHINE ||
+	    !code_around(fe->img, vaddr, out))
 		return false;
 	if (a->lo > out->start)
 		out->start = a->lo;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/vec.h"
 
 enum { PLT_ENTRY_LEN = 16, JMP_LEN = 6 };
@@ -53,8 +54,8 @@ static int read_slots(struct slots *slots, const struct elf_image *img,
 		int r;
 
 		memcpy(&rela, s.data + i * sizeof(rela), sizeof(rela));
-		if (ELF64_R_TYPE(rela.r_info) != R_X86_64_JUMP_SLOT &&
-		    ELF64_R_TYPE(rela.r_info) != R_X86_64_GLOB_DAT)
+		if (ELF64_R_TYPE(rela.r_info) != ARCH_JUMP_SLOT &&
+		    ELF64_R_TYPE(rela.r_info) != ARCH_GLOB_DAT)
 			continue;
 		if (ELF64_R_SYM(rela.r_info) >= dynsym->n)
 			continue;
@@ -144,7 +145,7 @@ int elf_plt_walk(const struct elf_image *img, const struct elf_rawsyms *dynsym, 
 	const char *name;
 	int r = 0;
 
-	if (elf_image_machine(img) != EM_X86_64)
+	if (!ARCH_READS_CODE || elf_image_machine(img) != ARCH_ELF_MACHINE)
 		return 0;
 	for (size_t i = 0; r == 0 && (name = elf_plt_section(img, i)); i++)
 		if (is_relocations(name))

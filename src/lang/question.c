@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "lang/golang.h"
 
 /* ---- functions ------------------------------------------------------------------------------ */
@@ -98,6 +99,10 @@ void lang_detect(const struct elf_image *img, bool fold, struct lang_detection *
 	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX && out->result != 0; i++) {
 		d = (struct lang_detected){ .code = { .lang = i, .fold = fold } };
 		r = lang_get(i)->detect(img, &tables, 0, &d);
+		if (r == 0 && !ARCH_HAS_LANGUAGES) {
+			d.problem = "its frames cannot be read on " ARCH_NAME;
+			r = -ENOTSUP;
+		}
 		if (r == 0 || r == -ENOTSUP)
 			keep(out, &d, r);
 	}

@@ -17,6 +17,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "arch/arch.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
@@ -116,6 +117,7 @@ static int prepare_programs(struct sampler *s, struct err *err)
 	if (!s->opts.targets_only)
 		bpf_map__set_max_entries(s->skel->maps.selected, 1);
 	s->skel->rodata->n_walks = n_walks;
+	s->skel->rodata->code_mask = arch_code_mask();
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible * n_walks + 1);
 	bpf_map__set_max_entries(s->skel->maps.walks, s->n_possible * n_walks);
 	attach_prepare(s->skel, &s->opts, s->n_possible);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/regular_file.h"
@@ -98,8 +99,8 @@ static bool find_in_dir(const char *dir, const char *name, char *out)
 /* Searches the directories of the dynamic loader, then $PATH. */
 static bool find_in_system(const char *name, char *out)
 {
-	static const char *const dirs[] = { "/lib/x86_64-linux-gnu",
-					    "/usr/lib/x86_64-linux-gnu",
+	static const char *const dirs[] = { "/lib/" ARCH_MULTIARCH,
+					    "/usr/lib/" ARCH_MULTIARCH,
 					    "/lib64",
 					    "/usr/lib64",
 					    "/usr/local/lib",

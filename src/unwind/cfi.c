@@ -9,11 +9,7 @@
 
 #include <string.h>
 
-#include "bpf/arch/regs.h"
-
-enum {
-	UCONTEXT_SP = 160, /* offset in the kernel's struct ucontext: uc_mcontext.rsp */
-};
+#include "bpf/arch/code.h"
 
 enum {
 	OP_DEREF = 0x06,
@@ -245,6 +241,15 @@ static inline bool rule_saved(const struct eh_frame *ef, const struct cfi_value 
 	return rule_saved_elsewhere(ef, v, how, off);
 }
 
+static bool return_address_in(uint16_t reg, struct unwind_rule *out)
+{
+	if (out->cfa != UNWIND_CFA_SP_OFF || reg > UREG_MASK)
+		return false;
+	out->cfa = UNWIND_CFA_SP_RA_REG;
+	out->cfa_reg = (uint8_t)reg;
+	return true;
+}
+
 static bool rule_return_address(const struct cfi_value *v, struct unwind_rule *out)
 {
 	if (v->how == CFI_OFFSET) {
@@ -252,14 +257,13 @@ static bool rule_return_address(const struct cfi_value *v, struct unwind_rule *o
 		return out->ra_off == v->off;
 	}
 	/*
-	 * vfork() keeps the return address in rdi, because the child would overwrite it on the
-	 * shared stack.
+	 * vfork() keeps the return address in a register, because the child would overwrite it on
+	 * the shared stack.
 	 */
-	if (v->how == CFI_REGISTER && out->cfa == UNWIND_CFA_SP_OFF && v->reg <= UREG_MASK) {
-		out->cfa = UNWIND_CFA_SP_RA_REG;
-		out->cfa_reg = (uint8_t)v->reg;
-		return true;
-	}
+	if (v->how == CFI_REGISTER)
+		return return_address_in(v->reg, out);
+	if (v->how == CFI_UNSPECIFIED || v->how == CFI_SAME)
+		return return_address_in(UREG_RA, out);
 	return false;
 }
 
@@ -273,7 +277,7 @@ static bool rule_signal(const struct eh_frame *ef, const struct cfi_state *s,
 	e = expr_of(ef, &s->col[CFI_SP]);
 	if (expr_breg(&e, &off) != UREG_SP || !expr_ended(&e))
 		return false;
-	*out = (struct unwind_rule){ .cfa = UNWIND_CFA_SIGNAL, .cfa_off = off - UCONTEXT_SP };
+	*out = (struct unwind_rule){ .cfa = UNWIND_CFA_SIGNAL, .cfa_off = off - ARCH_SIGNAL_SP };
 	return true;
 }
 

@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "elf/eh_frame.h"
@@ -388,28 +389,23 @@ static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
 }
 
 /*
- * Recognizes signal restorers: mov $SYS_rt_sigreturn,%rax (or %eax); syscall. A handler returns to
- * the first instruction, and return addresses are looked up one byte before them, so the rule
- * begins there.
+ * Recognizes signal restorers. A handler returns to the first instruction, and return addresses are
+ * looked up one byte before them, so the rule begins there.
  */
 static int patch_restorers(struct unwind_rows *rows, const struct elf_span *text)
 {
-	static const uint8_t tail[] = { 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
-	static const uint8_t rax[] = { 0x48, 0xc7, 0xc0 };
-	const uint8_t *p = text->data, *end = p + text->len;
-	unsigned int n = 0;
+	const uint8_t *p = text->data, *end = p + text->len, *at;
+	size_t len;
 	int r = 0;
 
-	while (!r && n < RESTORERS_MAX && (p = memmem(p, (size_t)(end - p), tail, sizeof(tail)))) {
-		size_t at = (size_t)(p - text->data);
-		size_t len = at >= 3 && !memcmp(p - 3, rax, sizeof(rax)) ? 3 : 1;
-
-		p += sizeof(tail);
-		if (at <= len || (len == 1 && p[-7] != 0xb8))
-			continue;
-		r = rows_patch(rows, text->file_off + at - len - 1, 1 + len + sizeof(tail),
-			       &rule_restorer);
-		n++;
+	for (unsigned int n = 0; !r && n < RESTORERS_MAX; n++) {
+		at = arch_find_restorer(p, (size_t)(end - p), &len);
+		if (!at)
+			break;
+		if (at > text->data)
+			r = rows_patch(rows, text->file_off + (uint64_t)(at - text->data) - 1,
+				       1 + len, &rule_restorer);
+		p = at + len;
 	}
 	return r;
 }
@@ -559,6 +555,8 @@ static int patch_known_code(struct unwind_rows *rows, const struct elf_image *im
 
 	if (!r)
 		r = patch_text(rows, img, all_covered, patch_restorers);
+	if (!ARCH_READS_CODE)
+		return r;
 	if (!r)
 		r = put_swept_code(rows, img, covered, go_lo, go_hi);
 	if (!r) /* for the calls of which the analysis is not certain */
@@ -605,7 +603,7 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 	uint16_t none;
 	int bad_go, bad, r;
 
-	if (elf_image_machine(img) != EM_X86_64)
+	if (elf_image_machine(img) != ARCH_ELF_MACHINE)
 		return 0;
 	r = unwind_rows_intern(rows, &rule_none, &none);
 	if (r < 0)
@@ -614,7 +612,8 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 	bad_go = go_rows_read(&go, img, err);
 	if (bad_go < 0 && bad_go != -EBADMSG)
 		return bad_go;
-	unwind_special_code_find(&known, img);
+	if (ARCH_READS_CODE)
+		unwind_special_code_find(&known, img);
 	bad = rows_from_cfi(rows, img, cfi, &known, &covered, err);
 	if (bad < 0 && bad != -EBADMSG)
 		return bad;

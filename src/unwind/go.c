@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "elf/gopclntab.h"
@@ -595,8 +596,8 @@ int unwind_go_rows(struct unwind_rows *rows, const struct elf_image *img, uint64
 	struct build b = { .rows = rows, .first = rows->len };
 	int r;
 
-	if (elf_image_machine(img) != EM_X86_64)
-		return err_set(err, -ENOENT, "not a program for x86-64");
+	if (!ARCH_READS_CODE || elf_image_machine(img) != ARCH_ELF_MACHINE)
+		return err_set(err, -ENOENT, "the code is of a processor that is not supported");
 	r = gopclntab_open(&t, img, err);
 	if (r < 0)
 		return r;

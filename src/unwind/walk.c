@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "unwind/arena.h"
 #include "unwind/tables.h"
 
@@ -67,7 +68,7 @@ static uint32_t walk_generation(void)
 
 static inline uint64_t walk_code_mask(void)
 {
-	return UINT64_MAX;
+	return arch_code_mask();
 }
 
 /* True if @addr is in the mapping of the code that the walk looked up last. */

@@ -12,6 +12,7 @@ enum {
 	 */
 	ARCH_SIGNAL_AT = 40,
 	ARCH_SIGNAL_WORDS = 17,
+	ARCH_SIGNAL_SP = ARCH_SIGNAL_AT + 15 * 8,
 	X86_ENDBR64 = 0xfa1e0ff3,
 };
 

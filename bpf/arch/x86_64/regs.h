@@ -13,6 +13,7 @@ enum {
 	UREG_PC = UREG_RIP,
 	UREG_SP = UREG_RSP,
 	UREG_FP = UREG_RBP,
+	UREG_RA = UREG_RIP,
 	UREG_AUX = UREG_RBX, /* the frame register of ld.so's lazy binding and of some assembly */
 	UREG_EH_DATA = 0, /* the first register that an exception handler receives: rax */
 	/* rules may name the registers up to this one; a mask that bounds their numbers */
