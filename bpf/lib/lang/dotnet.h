@@ -46,7 +46,7 @@ WALK_FN int dotnet_function(__u32 which, __u32 slot)
 	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
 	dotnet_push(w, d->kind & DOTNET_RANGE_CODE ? DOTNET_METHOD : DOTNET_IMAGE,
 		    w->process.vms[slot].vm, d->method, d->place, d->cookie);
-	d->offset = (__u32)(w->regs[UREG_RIP] - d->begin);
+	d->offset = (__u32)(w->regs[UREG_PC] - d->begin);
 	if (!w->is_call && dotnet_epilogue(which) == DOTNET_NEXT_RETURN)
 		return DOTNET_NEXT_RETURN;
 	dotnet_load(w);
@@ -63,10 +63,10 @@ WALK_FN int dotnet_stub(__u32 which, __u32 slot)
 		return WALK_STOP;
 	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
 	dotnet_push(w, DOTNET_STUB, w->process.vms[slot].vm, 0, 0, 1);
-	at = w->regs[UREG_RSP];
+	at = w->regs[UREG_SP];
 	for (int i = 0; i < DOTNET_STUB_WORDS; i++, at += 8)
 		if (!stack_word(w, at, &ra) && walk_is_return(which, ra) == WALK_CONTINUE)
-			return walk_to_caller(w, ra, at + 8, w->regs[UREG_RBP], w->regs[UREG_RBX]);
+			return walk_to_caller(w, ra, at + 8, w->regs[UREG_FP], w->regs[UREG_AUX]);
 	return walk_fail(w, WALK_ERR_NO_RULE);
 }
 

@@ -67,7 +67,7 @@ WALK_FN int dotnet_scan(__u32 which)
 	first = last >= DOTNET_WORDS_EACH - 1 ? last - (DOTNET_WORDS_EACH - 1) : 0;
 	if (read_user(w->code, DOTNET_WORDS_EACH * 4, d->table + (__u64)first * 4))
 		return DOTNET_NEXT_ABSENT;
-	off = w->regs[UREG_RIP] - w->is_call - d->map_base;
+	off = w->regs[UREG_PC] - w->is_call - d->map_base;
 	for (__u32 i = DOTNET_WORDS_EACH; i--;) {
 		v = (__u32)(w->code[i >> 1] >> (i & 1) * 32);
 		if (first + i > last || !v)
@@ -116,7 +116,7 @@ static __always_inline __u64 dotnet_search(__u64 table, __u32 n, __u32 off)
 static __always_inline int dotnet_take_function(struct walk *w, __u64 at)
 {
 	struct dotnet_walk *d = &w->lang.dotnet;
-	__u64 pc = w->regs[UREG_RIP] - w->is_call;
+	__u64 pc = w->regs[UREG_PC] - w->is_call;
 	__u32 entry[3];
 
 	if (!at || read_user(entry, sizeof(entry), at))
@@ -169,11 +169,11 @@ WALK_FN int dotnet_read_header(__u32 which, __u32 slot)
 	n = (__u32)head[1];
 	at = header + DOTNET_HEADER_FUNCTIONS;
 	if (n > 1)
-		at = dotnet_search(at, n, (__u32)(w->regs[UREG_RIP] - w->is_call - d->range));
+		at = dotnet_search(at, n, (__u32)(w->regs[UREG_PC] - w->is_call - d->range));
 	r = n ? dotnet_take_function(w, at) : DOTNET_NEXT_OTHER;
 	if (r == DOTNET_NEXT_UNWIND && dotnet_identify(d, vm, head[0]))
 		r = DOTNET_NEXT_ABSENT;
-	d->place = (__u32)(w->regs[UREG_RIP] - d->code);
+	d->place = (__u32)(w->regs[UREG_PC] - d->code);
 	return r == DOTNET_NEXT_STUB ? DOTNET_NEXT_OTHER : r;
 }
 
@@ -183,7 +183,7 @@ static __always_inline int dotnet_in_heap(struct walk *w, __u32 which, __u32 slo
 	struct dotnet_walk *d = &w->lang.dotnet;
 	int r = DOTNET_NEXT_SCAN;
 
-	d->word = (__u32)((w->regs[UREG_RIP] - w->is_call - d->map_base) >>
+	d->word = (__u32)((w->regs[UREG_PC] - w->is_call - d->map_base) >>
 			  (DOTNET_NIBBLE_SHIFT + 3));
 	for (int i = 0; i < DOTNET_SCANS_MAX && r == DOTNET_NEXT_SCAN; i++)
 		r = dotnet_scan(which);
@@ -204,7 +204,7 @@ WALK_FN int dotnet_in_image(__u32 which)
 	if (!w)
 		return DOTNET_NEXT_OTHER;
 	d = &w->lang.dotnet;
-	pc = w->regs[UREG_RIP] - w->is_call;
+	pc = w->regs[UREG_PC] - w->is_call;
 	slot = &d->slots[((pc ^ w->record.head.pid) * 0x9e3779b97f4a7c15ULL >> 54) &
 			 (DOTNET_SLOTS - 1)];
 	if (slot->pc == pc && slot->base == d->range && slot->pid == w->record.head.pid) {
@@ -223,6 +223,6 @@ WALK_FN int dotnet_in_image(__u32 which)
 	}
 	d->method = d->begin;
 	d->cookie = vm_cookie(d->begin);
-	d->place = (__u32)(w->regs[UREG_RIP] - d->begin);
+	d->place = (__u32)(w->regs[UREG_PC] - d->begin);
 	return DOTNET_NEXT_UNWIND;
 }

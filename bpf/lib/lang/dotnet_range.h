@@ -75,7 +75,7 @@ WALK_FN int dotnet_find_range(__u32 which, __u32 slot)
 		return DOTNET_NEXT_OTHER;
 	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
 	d = &w->lang.dotnet;
-	pc = w->regs[UREG_RIP] - w->is_call;
+	pc = w->regs[UREG_PC] - w->is_call;
 	if (pc >= d->range && pc < d->end)
 		return 0;
 	vm = dotnet_get(w->process.vms[slot].vm);

@@ -65,10 +65,10 @@ static __always_inline int dotnet_apply(struct walk *w, __u32 op, __u32 info, __
 		d->sp += info ? dotnet_operand(w, i, 4) : dotnet_operand(w, i, 2) * 8;
 		return 0;
 	case DOTNET_SET_FRAME:
-		d->sp = d->base = w->regs[UREG_RBP] - (code_byte(w, 3) >> 4) * 16;
+		d->sp = d->base = w->regs[UREG_FP] - (code_byte(w, 3) >> 4) * 16;
 		return 0;
 	case DOTNET_SET_FRAME_LARGE:
-		d->sp = d->base = w->regs[UREG_RBP] - (__u64)dotnet_operand(w, i, 4) * 16;
+		d->sp = d->base = w->regs[UREG_FP] - (__u64)dotnet_operand(w, i, 4) * 16;
 		return 0;
 	case DOTNET_SAVE:
 		return dotnet_restore(w, info, d->base + dotnet_operand(w, i, 2) * 8);
@@ -223,9 +223,9 @@ WALK_FN int dotnet_execute(__u32 which, __u32 i)
 /* Starts with the registers of the frame. */
 static __always_inline void dotnet_load(struct walk *w)
 {
-	w->lang.dotnet.sp = w->lang.dotnet.base = w->regs[UREG_RSP];
-	w->lang.dotnet.rbp = w->regs[UREG_RBP];
-	w->lang.dotnet.rbx = w->regs[UREG_RBX];
+	w->lang.dotnet.sp = w->lang.dotnet.base = w->regs[UREG_SP];
+	w->lang.dotnet.rbp = w->regs[UREG_FP];
+	w->lang.dotnet.rbx = w->regs[UREG_AUX];
 }
 
 /* Leaves the frame of a leaf that is in an epilogue. Returns DOTNET_NEXT_CODES if it is not. */
@@ -234,7 +234,7 @@ WALK_FN int dotnet_epilogue(__u32 which)
 	struct walk *w = walk_get(which);
 	__u32 at = 0;
 
-	if (!w || read_user(w->code, sizeof(w->code), w->regs[UREG_RIP]))
+	if (!w || read_user(w->code, sizeof(w->code), w->regs[UREG_PC]))
 		return DOTNET_NEXT_CODES;
 	dotnet_load(w);
 	for (int i = 0; i < DOTNET_EPILOGUE_MAX && at < DOTNET_EPILOGUE_BYTES; i++) {
@@ -257,7 +257,7 @@ WALK_FN int dotnet_return(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	d = &w->lang.dotnet;
-	if (d->sp - w->regs[UREG_RSP] > DOTNET_FRAME_MAX || stack_word(w, d->sp, &ra))
+	if (d->sp - w->regs[UREG_SP] > DOTNET_FRAME_MAX || stack_word(w, d->sp, &ra))
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	return walk_to_caller(w, ra, d->sp + 8, d->rbp, d->rbx);
 }
