@@ -8,12 +8,20 @@
 #include "base/err.h"
 #include "server/api.h"
 #include "server/connect.h"
+#include "server/login.h"
 #include "server/rpc.h"
 
 static int page_get(struct rpc *rpc)
 {
 	return err_set(rpc->err, -ENOENT,
 		       "this server was built without the web page (-Dui=disabled)");
+}
+
+/* There is no form: the browser opens its own dialog for credentials. */
+void login_redirect(struct http_response *rs)
+{
+	rs->status = 401;
+	http_response_add(rs, "WWW-Authenticate", "Basic realm=\"cameo\"");
 }
 
 static const struct api_method methods[] = {
