@@ -24,6 +24,8 @@
  */
 #if defined(__TARGET_ARCH_x86)
 #include "bpf/arch/x86_64/kernel.h"
+#elif defined(__TARGET_ARCH_arm64)
+#include "bpf/arch/arm64/kernel.h"
 #else
 #error "this processor has no folder in bpf/arch"
 #endif

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "elf/eh_frame.h"
 #include "elf/image.h"
+#include "elf/rawsym.h"
 #include "unwind/cfi.h"
 #include "unwind/gaps.h"
 #include "unwind/go.h"
@@ -464,8 +465,24 @@ static int patch_last_callers(struct unwind_rows *rows, const struct elf_span *t
 	return r ? r : patch_callers(rows, text, &leaves, 0);
 }
 
-/* Gives the text of a file without CFI the frame-pointer rule. */
-static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_image *img)
+/*
+ * The rule for the text of a file without CFI: frame pointers, except in the vDSO of a processor
+ * that keeps return addresses in a register. Its functions are leaves, and the kernel has no CFI
+ * for them since 5.14.
+ */
+static const struct unwind_rule *rule_without_cfi(const struct elf_image *img)
+{
+	static const struct unwind_rule leaf = { .cfa = UNWIND_CFA_SP_RA_REG, .cfa_reg = UREG_RA };
+	struct elf_rawsym sym;
+
+	if (UREG_RA <= UREG_MASK &&
+	    elf_symbol_lookup(img, ELF_DYNSYM, "__kernel_rt_sigreturn", &sym) == 0)
+		return &leaf;
+	return &rule_fp;
+}
+
+/* Gives the text of a file without CFI one rule. */
+static int fill_without_cfi(struct unwind_rows *rows, const struct elf_image *img)
 {
 	const struct elf_segment *segs;
 	size_t n = elf_image_segments(img, &segs);
@@ -476,7 +493,7 @@ static int fill_with_frame_pointers(struct unwind_rows *rows, const struct elf_i
 		if (!segs[i].exec || !segs[i].filesz || segs[i].file_off < done)
 			continue;
 		done = segs[i].file_off + segs[i].filesz;
-		r = rows_put(rows, segs[i].file_off, &rule_fp);
+		r = rows_put(rows, segs[i].file_off, rule_without_cfi(img));
 		if (!r)
 			r = rows_put(rows, done, &rule_none);
 	}
@@ -523,7 +540,7 @@ static int patch_text(struct unwind_rows *rows, const struct elf_image *img, uin
 static int rows_without_cfi(struct unwind_rows *rows, const struct elf_image *img,
 			    const struct unwind_special_code *known)
 {
-	int r = fill_with_frame_pointers(rows, img);
+	int r = fill_without_cfi(rows, img);
 
 	for (size_t i = 0; !r && i < known->n; i++) {
 		if (known->at[i].rule.cfa == UNWIND_CFA_END)
@@ -555,11 +572,9 @@ static int patch_known_code(struct unwind_rows *rows, const struct elf_image *im
 
 	if (!r)
 		r = patch_text(rows, img, all_covered, patch_restorers);
-	if (!ARCH_READS_CODE)
-		return r;
-	if (!r)
+	if (!r && ARCH_READS_CODE)
 		r = put_swept_code(rows, img, covered, go_lo, go_hi);
-	if (!r) /* for the calls of which the analysis is not certain */
+	if (!r && ARCH_READS_CODE) /* for the calls of which the analysis is not certain */
 		r = patch_text(rows, img, all_covered, patch_last_callers);
 	if (no_cfi && rows_say_only_frame_pointers(rows))
 		rows->len = 0;

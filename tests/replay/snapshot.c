@@ -10,6 +10,7 @@
 #include <sys/user.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "capture/core.h"
 #include "proc/maps.h"
@@ -64,15 +65,13 @@ int snapshot_take(struct snapshot *s, pid_t pid)
 {
 	struct taking t = { s, pid, 0 };
 	struct user_regs_struct u;
+	struct iovec all = { &u, sizeof(u) };
 	size_t len;
 	int r;
 
-	if (ptrace(PTRACE_GETREGS, pid, NULL, &u) < 0)
+	if (ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &all) < 0)
 		return -errno;
-	memcpy(s->regs,
-	       (uint64_t[UREG_COUNT]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8,
-				       u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15, u.rip },
-	       sizeof(s->regs));
+	arch_registers(&u, s->regs);
 	r = proc_maps_read(pid, PROC_MAPS_ALL, on_map, &t, NULL);
 	if (r < 0)
 		return r;
