@@ -108,6 +108,20 @@ static uint32_t add_vm(struct langs *l, const struct vm_code *code, const union 
 	return vm;
 }
 
+uint32_t langs_guess(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	uint32_t languages = 0;
+
+	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX; i++) {
+		const struct lang *lang = lang_get(i);
+
+		if (lang && lang->name_part && strstr(name, lang->name_part))
+			languages |= 1U << i;
+	}
+	return languages;
+}
+
 void langs_detect(struct langs *l, const struct elf_image *img, int fd, struct lang_file *out)
 {
 	struct lang_detection d;
@@ -129,6 +143,7 @@ void langs_detect(struct langs *l, const struct elf_image *img, int fd, struct l
 		return;
 	out->loop_vaddr = d.loop_vaddr;
 	out->loop_off = d.code.loop[0].lo;
+	out->language = 1U << d.code.lang;
 	out->attaches = lang->attach;
 }
 

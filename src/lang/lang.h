@@ -29,8 +29,9 @@ struct lang_file {
 	uint32_t vm; /* index into the VM tables; 0: the file is not a virtual machine */
 	/* One location as file offset and as linked address: they yield a mapping's load bias. */
 	uint64_t loop_off, loop_vaddr;
-	bool attaches;   /* it generates code that langs_attach() finds */
-	uint8_t runtime; /* number in langs_runtimes(); 0: none, or no room */
+	uint32_t language; /* 1 << enum vm_lang */
+	bool attaches;     /* it generates code that langs_attach() finds */
+	uint8_t runtime;   /* number in langs_runtimes(); 0: none, or no room */
 	/* File offsets of the code that runs programs; hi is 0 if that can be all of the file. */
 	struct vm_range runs[VM_RANGES_MAX];
 };
@@ -40,6 +41,11 @@ struct lang_file {
  * frames of the virtual machines are omitted from stacks.
  */
 int langs_new(struct langs **out, const struct vm_tables *tables, bool fold);
+/*
+ * The languages that a mapped file at @path may be a runtime of, judged by its name alone: bits 1
+ * << enum vm_lang. Any thread.
+ */
+uint32_t langs_guess(const char *path);
 /*
  * Makes names include parameters, for languages that record them. Call it before any stack is
  * woven.

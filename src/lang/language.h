@@ -103,6 +103,11 @@ struct lang_detected {
 
 /* The implementation of a language: NAME_lang, for each line of langs.def. */
 struct lang {
+	/*
+	 * The names of its files usually contain this. It decides nothing but when the BPF programs
+	 * of the language are loaded. NULL: unknown.
+	 */
+	const char *name_part;
 	/* The cookie alone identifies a function: its address is that of a short-lived copy. */
 	bool by_cookie;
 	/* A thread's native stack may hold loops of another coroutine; see weave.c. */

@@ -121,6 +121,7 @@ static uint32_t no_line(const struct lang_function *f, uint32_t place)
 }
 
 const struct lang dotnet_lang = {
+	.name_part = "libcoreclr",
 	.detect = dotnet_detect,
 	.expand = dotnet_expand,
 	.read = dotnet_read,

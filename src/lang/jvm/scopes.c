@@ -239,6 +239,7 @@ int jvm_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_pr
 }
 
 const struct lang jvm_lang = {
+	.name_part = "libjvm",
 	.detect = jvm_detect,
 	.attach = jvm_attach,
 	.expand = jvm_expand,

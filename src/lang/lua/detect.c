@@ -109,6 +109,7 @@ static uint32_t lua_line(const struct lang_function *f, uint32_t place)
 }
 
 const struct lang lua_lang = {
+	.name_part = "lua",
 	.detect = lua_detect,
 	.read = lua_read,
 	.line = lua_line,

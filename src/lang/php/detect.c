@@ -243,6 +243,7 @@ static uint32_t php_line(const struct lang_function *f, uint32_t place)
 }
 
 const struct lang php_lang = {
+	.name_part = "php",
 	.by_cookie = true,
 	.detect = php_detect,
 	.read = php_read,

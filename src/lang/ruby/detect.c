@@ -252,6 +252,7 @@ int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 }
 
 const struct lang ruby_lang = {
+	.name_part = "ruby",
 	.detect = ruby_detect,
 	.read = ruby_read,
 	.is_suspect = ruby_is_suspect,

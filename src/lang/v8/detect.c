@@ -133,6 +133,7 @@ int v8_detect(const struct elf_image *img, const struct vm_tables *tables, uint3
 }
 
 const struct lang v8_lang = {
+	.name_part = "node",
 	.detect = v8_detect,
 	.expand = v8_expand,
 	.read = v8_read,

@@ -239,7 +239,20 @@ static void virtual_machines_without_generated_code_do_not_expand(void **state)
 	langs_free(l);
 }
 
-TEST_GROUP(test_lang, TEST(one_function_has_one_id),
+static void a_runtime_is_guessed_by_the_name_of_its_file(void **state)
+{
+	assert_int_equal(langs_guess("/usr/bin/python3.11"), 1 << LANG_PYTHON);
+	assert_int_equal(langs_guess("/usr/lib/libruby-3.1.so.3.1"), 1 << LANG_RUBY);
+	assert_int_equal(langs_guess("/usr/lib/jvm/java-17/lib/server/libjvm.so"), 1 << LANG_JVM);
+	assert_int_equal(langs_guess("node"), 1 << LANG_V8);
+	/* a folder's name does not count */
+	assert_int_equal(langs_guess("/usr/lib/python3/dist-packages/x.so"), 0);
+	assert_int_equal(langs_guess("/usr/lib/x86_64-linux-gnu/libc.so.6"), 0);
+	assert_int_equal(langs_guess(""), 0);
+}
+
+TEST_GROUP(test_lang, TEST(a_runtime_is_guessed_by_the_name_of_its_file),
+	   TEST(one_function_has_one_id),
 	   TEST(functions_that_cannot_be_read_have_a_name_in_brackets),
 	   TEST(words_of_no_function_have_a_name_in_brackets), TEST(other_files_are_not_detected),
 	   TEST(functions_of_older_windows_are_forgotten_over_the_limit),
