@@ -26,6 +26,7 @@ enum {
 const volatile __u32 collect_kernel = 1;
 const volatile __u32 collect_user = 1;
 const volatile __u32 collect_idle = 0;
+const volatile __u32 languages = 0; /* that the program knows, of the kind of its stage */
 const volatile __u32 selected_only = 0;
 const volatile __u32 select_children = 0; /* with selected_only: children of selected processes */
 const volatile __u32 ring_wakeup_bytes = 0;
@@ -105,6 +106,11 @@ static __always_inline struct walk *walk_get(__u32 which)
 	return bpf_map_lookup_elem(&walks, &key);
 }
 
+static __always_inline int walk_knows(__u32 lang)
+{
+	return languages >> lang & 1;
+}
+
 static __always_inline __u32 walk_generation(void)
 {
 	return table_generation;
@@ -169,6 +175,7 @@ static __always_inline int is_same_program(const struct program_id *a, const str
 }
 
 #include "bpf/lib/newcomer.h"
+#include "bpf/lib/walk_programs.h"
 
 /* True if these are the registers of a thread in execve(), from either program. */
 static __always_inline int is_in_exec(const struct saved_regs *regs)
@@ -245,7 +252,7 @@ WALK_FN int walk_steps(__u32 which)
 }
 
 /* Walks the native stack of a published program. Returns 1 if the agent has to. */
-static __always_inline int native_stack(struct counters *c, struct walk *w, __u32 which)
+static __always_inline int native_stack(struct walk *w, __u32 which)
 {
 	int r = WALK_CONTINUE;
 
@@ -256,20 +263,19 @@ static __always_inline int native_stack(struct counters *c, struct walk *w, __u3
 		return 1;
 	if (r == WALK_CONTINUE)
 		walk_fail(w, WALK_ERR_DEPTH);
-	count_walk(c, w);
 	return 0;
 }
 
-static __always_inline void user_stack(struct counters *c, struct walk *w, __u32 pid, __u32 which)
+/* Finds what is known about the program. Returns 0 if there is no stack, and sends the sample. */
+static __always_inline int user_stack_begin(struct counters *c, struct walk *w, __u32 pid)
 {
 	struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct task_struct *task = (void *)bpf_get_current_task();
-	int is_raw = 1;
 
 	w->fs_base = BPF_CORE_READ(task, ARCH_THREAD_POINTER);
-	if (p && is_published(p, &w->record.head)) {
+	w->is_published = p && is_published(p, &w->record.head);
+	if (w->is_published) {
 		w->process = *p;
-		is_raw = native_stack(c, w, which);
 	} else if (w->record.head.flags & RECORD_IN_EXEC) {
 		/*
 		 * At the end of an exec the registers are still those of the old program and the
@@ -277,17 +283,49 @@ static __always_inline void user_stack(struct counters *c, struct walk *w, __u32
 		 */
 		w->record.head.flags |= RECORD_NO_USER;
 		send_walked(c, w);
-		return;
+		return 0;
 	} else {
 		newcomer_describe(w, task);
-		walk_begin(w);
 	}
+	return 1;
+}
+
+static __always_inline void user_stack_send(struct counters *c, struct walk *w, __u32 which)
+{
+	if (w->is_raw) {
+		send_raw(c, w, which);
+		return;
+	}
+	count_walk(c, w);
+	send_walked(c, w);
+}
+
+/*
+ * The program that walks the stack: the native frames, and those of languages that have theirs
+ * there. Ends with the program of @lists that appends the frames of lists. While a program that
+ * knows the languages of the process is being loaded, the agent walks the stack.
+ */
+static __always_inline void user_stack_walk(void *ctx, void *lists, struct counters *c,
+					    struct walk *w, __u32 which)
+{
+	w->is_raw = 1;
+	if (w->is_published && !(w->process.languages & LANGUAGES_CODE & ~languages))
+		w->is_raw = native_stack(w, which);
+	else
+		walk_begin(w);
+	if (w->process.lists) {
+		bpf_tail_call(ctx, lists, w->process.lists);
+		w->is_raw = 1;
+	}
+	user_stack_send(c, w, which);
+}
+
+/* The program that appends the frames that runtimes keep in lists. */
+static __always_inline void user_stack_lists(struct counters *c, struct walk *w, __u32 which)
+{
 	vm_walk(w, which);
 	vm_copy_new(w, which);
-	if (is_raw)
-		send_raw(c, w, which);
-	else
-		send_walked(c, w);
+	user_stack_send(c, w, which);
 }
 
 static __always_inline void record_begin(struct walk *w, __u64 id)
@@ -361,6 +399,12 @@ static __always_inline __u32 event_number(void *ctx, __u32 alone)
 	return alone;
 }
 
+/* The kernel's own statistics (run_time_ns) need CAP_SYS_ADMIN. */
+static __always_inline void count_time(struct counters *c, struct walk *w)
+{
+	c->n[COUNTER_RUN_NS] += bpf_ktime_get_ns() - w->record.head.time_ns;
+}
+
 static __always_inline void take_sample(struct perf_event_ctx *ctx, struct counters *c,
 					struct walk *w, __u32 pid)
 {
@@ -376,8 +420,8 @@ static __always_inline void take_sample(struct perf_event_ctx *ctx, struct count
 		walk_fail(w, WALK_ERR_COMPAT_32BIT);
 	if (mode_is_32bit(mode) || !pid || !collect_user || !user_registers(ctx, w, in_kernel))
 		send_walked(c, w);
-	else
-		user_stack(c, w, pid, WALK_CPU);
+	else if (user_stack_begin(c, w, pid))
+		walk_by_program(ctx, &sample_walks, c, w);
 }
 
 SEC("perf_event")
@@ -402,8 +446,33 @@ int on_sample(struct perf_event_ctx *ctx)
 	record_begin(w, id);
 	w->record.head.event = event_number(ctx, event_of_perf);
 	take_sample(ctx, c, w, pid);
-	/* the kernel's own statistics (run_time_ns) need CAP_SYS_ADMIN */
-	c->n[COUNTER_RUN_NS] += bpf_ktime_get_ns() - w->record.head.time_ns;
+	count_time(c, w);
+	return 0;
+}
+
+SEC("perf_event")
+int walk_sample(void *ctx)
+{
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(WALK_CPU);
+
+	if (!c || !w)
+		return 0;
+	user_stack_walk(ctx, &sample_lists, c, w, WALK_CPU);
+	count_time(c, w);
+	return 0;
+}
+
+SEC("perf_event")
+int list_sample(void *ctx)
+{
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(WALK_CPU);
+
+	if (!c || !w)
+		return 0;
+	user_stack_lists(c, w, WALK_CPU);
+	count_time(c, w);
 	return 0;
 }
 

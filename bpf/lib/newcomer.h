@@ -43,6 +43,9 @@ static __always_inline void newcomer_describe(struct walk *w, struct task_struct
 	w->process.program = w->record.head.program;
 	if (!e || e->bytes != (__u64)BPF_CORE_READ(inode, i_size))
 		return;
+	w->process.languages = e->languages;
+	w->process.walk = e->walk;
+	w->process.lists = e->lists;
 	w->process.vms[0].vm = e->vm;
 	w->process.vms[0].file = e->file;
 	w->process.vms[0].bias = e->bias + BPF_CORE_READ(mm, start_code);

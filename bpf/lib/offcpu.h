@@ -28,10 +28,10 @@ static __always_inline void off_stack(void *ctx, struct counters *c, struct off_
 	c->n[COUNTER_OFF_STACKS]++;
 	if (collect_kernel)
 		kernel_stack(ctx, w);
-	if (collect_user && saved_registers(w))
-		user_stack(c, w, id >> 32, WALK_OFF);
-	else
+	if (!collect_user || !saved_registers(w))
 		send_walked(c, w);
+	else if (user_stack_begin(c, w, id >> 32))
+		walk_by_program(ctx, &switch_walks, c, w);
 }
 
 /*
@@ -150,6 +150,28 @@ int on_switch(__u64 *ctx)
 		off_in(c, cpu, next, now);
 	if (prev->pid)
 		off_out(ctx, c, cpu, prev, preempt ? 0 : state, now);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int walk_switch(__u64 *ctx)
+{
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(WALK_OFF);
+
+	if (c && w)
+		user_stack_walk(ctx, &switch_lists, c, w, WALK_OFF);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int list_switch(__u64 *ctx)
+{
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(WALK_OFF);
+
+	if (c && w)
+		user_stack_lists(c, w, WALK_OFF);
 	return 0;
 }
 

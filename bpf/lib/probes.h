@@ -29,7 +29,7 @@ struct {
 	__uint(max_entries, 1); /* WALK_UPROBES for each CPU; set before loading */
 	__type(key, __u32);
 	__type(value, __u8);
-} uprobe_walks SEC(".maps");
+} uprobe_states SEC(".maps");
 
 /* True once per period of the event. */
 static __always_inline int probe_is_due(__u32 event)
@@ -77,7 +77,30 @@ int on_tracepoint(void *ctx)
 		send_walked(c, w);
 		return 0;
 	}
-	user_stack(c, w, pid, WALK_CPU);
+	if (user_stack_begin(c, w, pid))
+		walk_by_program(ctx, &tracepoint_walks, c, w);
+	return 0;
+}
+
+SEC("tracepoint")
+int walk_tracepoint(void *ctx)
+{
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(WALK_CPU);
+
+	if (c && w)
+		user_stack_walk(ctx, &tracepoint_lists, c, w, WALK_CPU);
+	return 0;
+}
+
+SEC("tracepoint")
+int list_tracepoint(void *ctx)
+{
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(WALK_CPU);
+
+	if (c && w)
+		user_stack_lists(c, w, WALK_CPU);
 	return 0;
 }
 
@@ -89,21 +112,40 @@ static __always_inline __u32 uprobe_take_walk(void)
 	for (__u32 which = WALK_UPROBE; which < WALK_UPROBE + WALK_UPROBES; which++) {
 		__u32 key = walk_number(which);
 
-		if (!bpf_map_update_elem(&uprobe_walks, &key, &yes, BPF_NOEXIST))
+		if (!bpf_map_update_elem(&uprobe_states, &key, &yes, BPF_NOEXIST))
 			return which;
 	}
 	return 0;
 }
 
-static __always_inline void uprobe_sample(struct user_regs *ctx, struct counters *c, __u32 event,
-					  __u32 which)
+/* The state that this thread has reserved; 0 if there is none. */
+static __always_inline __u32 uprobe_taken_walk(void)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+
+	for (__u32 which = WALK_UPROBE; which < WALK_UPROBE + WALK_UPROBES; which++) {
+		struct walk *w = walk_get(which);
+
+		if (w && w->record.head.tid == tid)
+			return which;
+	}
+	return 0;
+}
+
+static __always_inline void uprobe_release_walk(struct walk *w, __u32 which)
+{
+	__u32 key = walk_number(which);
+
+	w->record.head.tid = 0;
+	bpf_map_delete_elem(&uprobe_states, &key);
+}
+
+static __always_inline void uprobe_sample(struct user_regs *ctx, struct counters *c, struct walk *w,
+					  __u32 event)
 {
 	__u64 id = bpf_get_current_pid_tgid();
-	struct walk *w = walk_get(which);
 	int is_32bit;
 
-	if (!w)
-		return;
 	record_begin(w, id);
 	w->record.head.event = event;
 	is_32bit = mode_is_32bit(regs_mode(ctx));
@@ -114,14 +156,16 @@ static __always_inline void uprobe_sample(struct user_regs *ctx, struct counters
 		return;
 	}
 	regs_copy(w->leaf_regs, ctx);
-	user_stack(c, w, id >> 32, which);
+	if (user_stack_begin(c, w, id >> 32))
+		walk_by_program(ctx, &uprobe_walks, c, w);
 }
 
 SEC("uprobe")
 int on_uprobe(struct user_regs *ctx)
 {
-	__u32 event = event_number(ctx, event_of_uprobe), which, key;
+	__u32 event = event_number(ctx, event_of_uprobe), which;
 	struct counters *c = counters_get();
+	struct walk *w;
 
 	if (!c || !probe_begin(c, event, bpf_get_current_pid_tgid() >> 32))
 		return 0;
@@ -130,8 +174,38 @@ int on_uprobe(struct user_regs *ctx)
 		c->n[COUNTER_LOST]++;
 		return 0;
 	}
-	uprobe_sample(ctx, c, event, which);
-	key = walk_number(which);
-	bpf_map_delete_elem(&uprobe_walks, &key);
+	w = walk_get(which);
+	if (!w)
+		return 0;
+	uprobe_sample(ctx, c, w, event);
+	uprobe_release_walk(w, which);
+	return 0;
+}
+
+SEC("uprobe")
+int walk_uprobe(void *ctx)
+{
+	__u32 which = uprobe_taken_walk();
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(which);
+
+	if (!c || !which || !w)
+		return 0;
+	user_stack_walk(ctx, &uprobe_lists, c, w, which);
+	uprobe_release_walk(w, which);
+	return 0;
+}
+
+SEC("uprobe")
+int list_uprobe(void *ctx)
+{
+	__u32 which = uprobe_taken_walk();
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(which);
+
+	if (!c || !which || !w)
+		return 0;
+	user_stack_lists(c, w, which);
+	uprobe_release_walk(w, which);
 	return 0;
 }

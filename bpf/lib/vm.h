@@ -25,7 +25,7 @@ WALK_FN int vm_begin(__u32 which, __u32 slot)
 	switch (code ? code->lang : LANG_NONE) {
 #define LANG_LIST(sym, name)                                                                       \
 	case LANG_##sym:                                                                           \
-		return name##_begin(which, slot);
+		return walk_knows(LANG_##sym) ? name##_begin(which, slot) : WALK_OTHER;
 #include "bpf/shared/langs.def"
 	}
 	return WALK_STOP;
@@ -46,7 +46,7 @@ WALK_FN int vm_step(__u32 which, __u32 slot)
 	switch (code ? code->lang : LANG_NONE) {
 #define LANG_LIST(sym, name)                                                                       \
 	case LANG_##sym:                                                                           \
-		return name##_step(which, slot);
+		return walk_knows(LANG_##sym) ? name##_step(which, slot) : WALK_OTHER;
 #include "bpf/shared/langs.def"
 	}
 	return WALK_STOP;

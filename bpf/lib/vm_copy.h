@@ -20,7 +20,7 @@ static __always_inline int vm_copy_function(__u32 which, __u32 vm, __u64 addr)
 	switch (code ? code->lang : LANG_NONE) {
 #define LANG_LIST(sym, name)                                                                       \
 	case LANG_##sym:                                                                           \
-		return name##_copy(which, vm, addr);
+		return walk_knows(LANG_##sym) ? name##_copy(which, vm, addr) : WALK_OTHER;
 #include "bpf/shared/langs.def"
 	}
 	return WALK_STOP;

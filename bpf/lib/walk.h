@@ -162,7 +162,7 @@ static __always_inline int lang_step_generated(struct walk *w, __u32 which, __u3
 	switch (lang) {
 #define LANG_CODE(sym, name)                                                                       \
 	case LANG_##sym:                                                                           \
-		return name##_step_generated(w, which, slot);
+		return walk_knows(LANG_##sym) ? name##_step_generated(w, which, slot) : WALK_OTHER;
 #include "bpf/shared/langs.def"
 	}
 	return WALK_OTHER;
@@ -213,7 +213,7 @@ static __always_inline int lang_step_file(struct walk *w, __u32 which, __u32 slo
 	switch (code->lang) {
 #define LANG_CODE(sym, name)                                                                       \
 	case LANG_##sym:                                                                           \
-		return name##_step_file(which, slot, word);
+		return walk_knows(LANG_##sym) ? name##_step_file(which, slot, word) : WALK_OTHER;
 #include "bpf/shared/langs.def"
 	}
 	return WALK_OTHER;

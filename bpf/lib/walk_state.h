@@ -93,6 +93,8 @@ struct walk {
 	__u8 by_frame_pointer; /* the frame was reached by a frame pointer: its fp is what its
 				  callee saved */
 	__u8 absent_is_final;  /* unreadable memory does not exist: set in the agent */
+	__u8 is_published; /* process describes the program completely: its stack can be walked */
+	__u8 is_raw;       /* the agent walks the stack */
 	__u8 at_root; /* a return address or a frame pointer of zero was read: see walk_root() */
 	__u32 need_file;
 
@@ -162,6 +164,20 @@ struct walk {
 	struct function_record function; /* the current copy; see copy.h */
 	struct sample_record record;     /* the current record; frames are appended to it */
 };
+
+/* The builds define these: the state of walk @which; whether this program's walk knows @lang. */
+static __always_inline struct walk *walk_get(__u32 which);
+static __always_inline int walk_knows(__u32 lang);
+
+/*
+ * The state of a walk for a function of @lang; NULL in a program that does not know the language.
+ * Before 6.8 the verifier checks functions that are never called, too: it has nothing to check in
+ * this one then.
+ */
+static __always_inline struct walk *lang_walk_get(__u32 lang, __u32 which)
+{
+	return walk_knows(lang) ? walk_get(which) : NULL;
+}
 
 /*
  * Returns @n in a way that hides its range from the compiler. Otherwise the compiler folds

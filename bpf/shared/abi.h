@@ -280,6 +280,9 @@ struct unwind_process {
 	 * until the agent publishes its own.
 	 */
 	__u64 until_ns;
+	__u32 languages; /* of its runtimes: bits 1 << enum vm_lang */
+	/* Indices of programs that know them (bpf/lib/walk_programs.h); below WALK_PROGRAMS_MAX. */
+	__u16 walk, lists;
 	struct vm_slot vms[VM_SLOTS_MAX];
 };
 
@@ -296,13 +299,16 @@ struct executable_key {
 struct executable {
 	__u64 bytes; /* size of the file: another one may have its inode by now */
 	__u32 vm, file;
-	__u64 bias; /* load bias, relative to the start of the program's code */
+	__u64 bias;      /* load bias, relative to the start of the program's code */
+	__u32 languages; /* as in struct unwind_process */
+	__u16 walk, lists;
 };
 
 enum {
 	PROCESSES_MAX = 32768,
 	EXECUTABLES_MAX = 1024,
-	EVENTS_MAX = 8, /* events of one recording; a power of two, used as a mask */
+	WALK_PROGRAMS_MAX = 64, /* sets of languages */
+	EVENTS_MAX = 8,         /* events of one recording; a power of two, used as a mask */
 };
 
 enum counter {

@@ -19,6 +19,17 @@ enum vm_lang {
 	LANG_MAX,
 };
 
+/* Sets of languages are bits 1 << enum vm_lang. */
+enum {
+	LANGUAGES_LIST = 0
+#define LANG_LIST(sym, name) | 1 << LANG_##sym
+#include "bpf/shared/langs.def"
+	,
+	LANGUAGES_CODE = 0
+#define LANG_CODE(sym, name) | 1 << LANG_##sym
+#include "bpf/shared/langs.def"
+};
+
 enum {
 	VM_TABLE_MAX = 256, /* interpreters and libraries; index 0 stands for none */
 	VM_SLOTS_MAX = 2,   /* runtimes in one process */

@@ -144,6 +144,10 @@ static void print_costs(const struct summary *s)
 		(unsigned long long)k->counts.n[COUNTER_CACHE_HITS],
 		(unsigned long long)k->counts.n[COUNTER_WINDOW_FILLS]);
 	fprintf(stderr,
+		"cameo: %u BPF programs were loaded for the languages of these processes, in %.0f "
+		"ms of CPU time\n",
+		k->n_language_programs, (double)k->language_programs_ns / 1e6);
+	fprintf(stderr,
 		"cameo: functions of interpreters: %llu copied when they were first sampled, %llu "
 		"not "
 		"copied\n",

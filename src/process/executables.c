@@ -73,7 +73,8 @@ void executables_note(struct executables *x, struct sampler *s, const struct fil
 	e = (struct executable){ .bytes = (uint64_t)st.st_size,
 				 .vm = vm->vm,
 				 .file = vm->file,
-				 .bias = vm->bias - start };
+				 .bias = vm->bias - start,
+				 .languages = description->languages };
 	if (sampler_put_executable(s, &own->key, &e) < 0)
 		return;
 	if (known)

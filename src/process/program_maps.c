@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "lang/lang.h"
 #include "proc/maps.h"
 #include "proc/stat.h"
 #include "process/file_table.h"
@@ -37,6 +38,16 @@ static bool is_file_name(const char *name)
 	       !begins_with(name, "/SYSV") && !begins_with(name, "/memfd:doublemapper");
 }
 
+/* Its BPF programs are loaded while the runtime starts, and before a reader has examined the file.
+ */
+static void expect_runtime(struct programs *p, const struct program *e, const char *path)
+{
+	uint32_t languages = langs_guess(path);
+
+	if (languages)
+		sampler_expect(p->sampler, e->info.pid, languages);
+}
+
 void programs_map(struct programs *p, struct program *e, const struct file_ref *ref,
 		  uint64_t file_off)
 {
@@ -52,6 +63,7 @@ void programs_map(struct programs *p, struct program *e, const struct file_ref *
 		map.file_off = 0;
 	} else if (is_file_name(ref->path)) {
 		map.file = file_table_find(p->files, ref);
+		expect_runtime(p, e, ref->path);
 	}
 	e->has_unread |= file_table_is_unread(p->files, map.file);
 	if (map.file)

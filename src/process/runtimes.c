@@ -41,12 +41,14 @@ void runtimes_describe(const struct runtimes *m, const struct file_table *files,
 
 	memset(out->vms, 0, sizeof(out->vms));
 	out->generated_pending = 0;
+	out->languages = 0;
 	for (uint32_t i = 0; i < mapping_set_count(maps) && n < VM_SLOTS_MAX; i++) {
 		const struct unwind_mapping *map = mapping_set_get(maps, i);
 		const struct lang_file *lang = mapping_vm(files, map, &bias);
 
 		if (!lang)
 			continue;
+		out->languages |= lang->language;
 		if (lang->attaches)
 			out->generated_pending = !m->attached && m->tries < TRIES_MAX;
 		else

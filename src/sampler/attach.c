@@ -96,7 +96,7 @@ void attach_prepare(struct sample_bpf *skel, const struct sampler_opts *opts, ui
 	bpf_program__set_autoload(skel->progs.on_tracepoint, n_of_kind(opts, EVENT_TRACEPOINT));
 	bpf_program__set_autoload(skel->progs.on_uprobe, n_of_kind(opts, EVENT_UPROBE));
 	if (n_of_kind(opts, EVENT_UPROBE))
-		bpf_map__set_max_entries(skel->maps.uprobe_walks, n_possible * WALK_UPROBES);
+		bpf_map__set_max_entries(skel->maps.uprobe_states, n_possible * WALK_UPROBES);
 }
 
 int attach_new(struct attach **out, const struct sampler_opts *opts, struct sample_bpf *skel)

@@ -26,6 +26,7 @@
 #include "sampler/kernel_error.h"
 #include "sampler/sched_probe.h"
 #include "sampler/task_iterator.h"
+#include "sampler/walk_programs.h"
 
 enum {
 	RING_BYTES_PER_CPU = 4 << 20,
@@ -40,6 +41,7 @@ struct sampler {
 	struct unwind_rule *rules;
 	struct unwind_file *files;
 	struct vm_tables vms;
+	struct walk_programs *walks;
 	struct attach *events;
 	uint32_t *chunks[ARENA_CHUNKS_MAX]; /* NULL: not added, or returned */
 	uint32_t n_chunks;
@@ -124,6 +126,7 @@ static int prepare_programs(struct sampler *s, struct err *err)
 	r = sched_probe_prepare(s->skel, &s->opts, s->n_possible * n_walks, err);
 	if (r < 0)
 		return r;
+	walk_programs_prepare(s->skel);
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	return 0;
 }
@@ -375,6 +378,9 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 	if (r < 0)
 		return r;
 	measure_maps(s);
+	r = walk_programs_new(&s->walks, s->skel, err);
+	if (r < 0)
+		return r;
 	r = attach_new(&s->events, &s->opts, s->skel);
 	if (r < 0)
 		return r;
@@ -407,6 +413,7 @@ void sampler_free(struct sampler *s)
 	if (s->files)
 		munmap(s->files, files_bytes());
 	unmap_vms(s);
+	walk_programs_free(s->walks);
 	sample_bpf__destroy(s->skel);
 	free(s);
 }
@@ -567,14 +574,32 @@ int sampler_add_target(struct sampler *s, uint32_t pid)
 
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p)
 {
-	return bpf_map__update_elem(s->skel->maps.processes, &pid, sizeof(pid), p, sizeof(*p),
+	struct unwind_process own = *p;
+
+	walk_programs_request(s->walks, p->languages, &own.walk, &own.lists);
+	return bpf_map__update_elem(s->skel->maps.processes, &pid, sizeof(pid), &own, sizeof(own),
 				    BPF_ANY);
+}
+
+void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages)
+{
+	uint16_t walk, lists;
+	uint64_t ignored;
+
+	if (!s->opts.user ||
+	    (s->opts.targets_only && bpf_map__lookup_elem(s->skel->maps.selected, &pid, sizeof(pid),
+							  &ignored, sizeof(ignored), 0) < 0))
+		return;
+	walk_programs_request(s->walks, languages, &walk, &lists);
 }
 
 int sampler_put_executable(struct sampler *s, const struct executable_key *key,
 			   const struct executable *e)
 {
-	return bpf_map__update_elem(s->skel->maps.executables, key, sizeof(*key), e, sizeof(*e),
+	struct executable own = *e;
+
+	walk_programs_request(s->walks, e->languages, &own.walk, &own.lists);
+	return bpf_map__update_elem(s->skel->maps.executables, key, sizeof(*key), &own, sizeof(own),
 				    BPF_ANY);
 }
 
@@ -612,12 +637,17 @@ static void counters_add(struct counters *sum, const struct counters *c)
 int sampler_stats(const struct sampler *s, struct sampler_stats *out)
 {
 	_cleanup_(freep) struct counters *per_cpu = calloc(s->n_possible, sizeof(*per_cpu));
+	struct walk_programs_stats walks;
 	uint32_t zero = 0;
 	int r;
 
 	if (!per_cpu)
 		return -ENOMEM;
+	walk_programs_stats(s->walks, &walks);
 	*out = (struct sampler_stats){
+		.n_language_programs = walks.n_loaded,
+		.n_language_programs_refused = walks.n_refused,
+		.language_programs_ns = walks.load_ns,
 		.n_cpus = s->n_possible,
 		.maps_bytes = s->fixed_bytes + s->n_chunks * (uint64_t)ARENA_CHUNK_BYTES,
 		.mapped_bytes = mapped_bytes(s),

@@ -131,6 +131,11 @@ int sampler_add_target(struct sampler *s, uint32_t pid);
  */
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p);
 /*
+ * Process @pid may be about to use @languages (bits 1 << enum vm_lang): loads their programs, if
+ * the process is sampled, so that they are there when it is published.
+ */
+void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages);
+/*
  * Makes an executable known that is an interpreter: the frames of its processes are read before
  * they are published. Returns 0 or -errno.
  */
@@ -159,6 +164,9 @@ struct sampler_stats {
 	uint32_t n_cpus;
 	uint64_t maps_bytes;   /* kernel memory of the BPF maps */
 	uint64_t mapped_bytes; /* the part of maps_bytes that is also in this process's RSS */
+	/* BPF programs for languages that were seen: loaded, refused, CPU time of loading them */
+	uint32_t n_language_programs, n_language_programs_refused;
+	uint64_t language_programs_ns;
 };
 int sampler_stats(const struct sampler *s, struct sampler_stats *out);
 

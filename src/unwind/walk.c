@@ -55,10 +55,16 @@ struct unwind_walker {
 /* The walk in progress on this thread. */
 static _Thread_local struct unwind_walker *current;
 
-static struct walk *walk_get(uint32_t which)
+static __always_inline struct walk *walk_get(uint32_t which)
 {
 	(void)which;
 	return &current->state;
+}
+
+static __always_inline int walk_knows(uint32_t lang)
+{
+	(void)lang;
+	return true;
 }
 
 static uint32_t walk_generation(void)

@@ -37,7 +37,7 @@ static __always_inline void dotnet_push(struct walk *w, __u32 object, __u32 vm, 
 /* Pushes the frame of the function that was found, and prepares leaving it. */
 WALK_FN int dotnet_function(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	struct dotnet_walk *d;
 
 	if (!w)
@@ -56,7 +56,7 @@ WALK_FN int dotnet_function(__u32 which, __u32 slot)
 /* Leaves a stub, which has at most pushed a register: its return address is at rsp or above it. */
 WALK_FN int dotnet_stub(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	__u64 at, ra = 0;
 
 	if (!w)

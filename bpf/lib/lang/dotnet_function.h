@@ -55,7 +55,7 @@ static __always_inline __u32 dotnet_until_pc(__u32 v, __u64 off, __u64 *unit)
 /* Looks at words of the nibble map, backwards. Returns DOTNET_NEXT_SCAN if all are empty. */
 WALK_FN int dotnet_scan(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	struct dotnet_walk *d;
 	__u32 last, first, v;
 	__u64 off, unit;
@@ -149,7 +149,7 @@ static __always_inline int dotnet_identify(struct dotnet_walk *d, const struct d
 /* The code at d->code contains the pc: reads its header. */
 WALK_FN int dotnet_read_header(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	const struct dotnet_vm *vm;
 	struct dotnet_walk *d;
 	__u64 header = 0, head[2], at;
@@ -195,7 +195,7 @@ static __always_inline int dotnet_in_heap(struct walk *w, __u32 which, __u32 slo
 /* Finds the function of a pc in an image. */
 WALK_FN int dotnet_in_image(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	struct dotnet_slot *slot;
 	struct dotnet_walk *d;
 	__u64 pc;

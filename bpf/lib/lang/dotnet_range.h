@@ -66,7 +66,7 @@ static __always_inline __u64 dotnet_leaf(const struct walk *w, __u64 pc)
  */
 WALK_FN int dotnet_find_range(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	struct dotnet_walk *d;
 	const struct dotnet_vm *vm;
 	__u64 pc, at, *words;

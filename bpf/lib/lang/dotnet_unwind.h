@@ -104,7 +104,7 @@ static __always_inline __u32 dotnet_slots(__u32 op, __u32 info)
  */
 WALK_FN int dotnet_undo(__u32 which, __u32 i)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	__u32 at = DOTNET_CODES_AT + 2 * i, op, info;
 
 	if (!w)
@@ -119,7 +119,7 @@ WALK_FN int dotnet_undo(__u32 which, __u32 i)
 /* Undoes all of one UNWIND_INFO. Returns DOTNET_NEXT_CODES if another continues it, or the next. */
 WALK_FN int dotnet_undo_all(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	struct dotnet_walk *d;
 	__u32 n, bytes, parent[3];
 	__u8 flags;
@@ -177,7 +177,7 @@ static __always_inline __u32 dotnet_epilogue_bytes(const struct walk *w, __u32 i
  */
 WALK_FN int dotnet_is_end(__u32 which, __u32 i)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	__u8 first, second;
 
 	if (!w)
@@ -199,7 +199,7 @@ WALK_FN int dotnet_is_end(__u32 which, __u32 i)
  */
 WALK_FN int dotnet_execute(__u32 which, __u32 i)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	struct dotnet_walk *d;
 	__u32 n;
 
@@ -231,7 +231,7 @@ static __always_inline void dotnet_load(struct walk *w)
 /* Leaves the frame of a leaf that is in an epilogue. Returns DOTNET_NEXT_CODES if it is not. */
 WALK_FN int dotnet_epilogue(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	__u32 at = 0;
 
 	if (!w || read_user(w->code, sizeof(w->code), w->regs[UREG_PC]))
@@ -250,7 +250,7 @@ WALK_FN int dotnet_epilogue(__u32 which)
 /* Moves to the caller, whose return address is at the stack pointer that was computed. */
 WALK_FN int dotnet_return(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	struct dotnet_walk *d;
 	__u64 ra = 0;
 

@@ -22,7 +22,7 @@
 /* Finds what kind of code the pc is in, and pushes a compiled method's frame. */
 WALK_FN int jvm_code(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	const struct jvm_vm *vm;
 
 	if (!w)

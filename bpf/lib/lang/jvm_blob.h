@@ -100,7 +100,7 @@ static __always_inline int jvm_read_head(struct walk *w, const struct jvm_vm *vm
  */
 WALK_FN int jvm_read_blob(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	const struct jvm_vm *vm;
 	struct jvm_blob_slot *slot;
 	__u64 pc;

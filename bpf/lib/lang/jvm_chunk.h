@@ -81,7 +81,7 @@ static __always_inline int jvm_chunk_ends(const struct walk *w, __u64 sp)
  */
 WALK_FN int jvm_enter_chunk(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	const struct jvm_vm *vm;
 	__u32 sp = 0, size = 0, bottom = 0, end = 0;
 	__u64 chunk, at, pc = 0;

@@ -122,7 +122,7 @@ static __always_inline void jvm_pop_arguments(struct walk *w)
 /* Restores the frame's rsp, which inlined string searches push after their other operands. */
 WALK_FN int jvm_old_sp(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	__u64 sp, ra = 0, old = 0;
 
 	if (!w)
@@ -140,7 +140,7 @@ WALK_FN int jvm_old_sp(__u32 which)
 /* A compiled method that is running: finds out how much of its frame exists. */
 WALK_FN int jvm_leaf(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	const struct jvm_vm *vm;
 	__u64 pc, entry, size;
 

@@ -28,7 +28,7 @@ enum jvm_next {
 /* Continues at the first return address up the stack. */
 WALK_FN int jvm_search(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	__u64 sp, ra = 0, rbp = 0;
 
 	if (!w)
@@ -53,7 +53,7 @@ WALK_FN int jvm_search(__u32 which)
 /* Leaves the frame: its highest words are the saved rbp and the return address. */
 WALK_FN int jvm_return(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	__u64 sp, rbp, size, ra = 0;
 
 	if (!w)

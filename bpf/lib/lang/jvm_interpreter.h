@@ -44,7 +44,7 @@ static __always_inline __u32 jvm_class_hash(struct walk *w, const struct jvm_vm 
 /* Pushes the frame of @method at the byte code @bcp. Returns -1 if it is not a method. */
 WALK_FN int jvm_push_method(__u32 which, __u64 method, __u64 bcp)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	const struct jvm_vm *vm;
 	__u64 part = 0;
 
@@ -63,7 +63,7 @@ WALK_FN int jvm_push_method(__u32 which, __u64 method, __u64 bcp)
 /* Pushes and leaves the interpreted frame at rbp. */
 WALK_FN int jvm_interpreted(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	const struct jvm_vm *vm;
 	__u64 rbp, sp = 0, next = 0, ra = 0;
 
@@ -112,7 +112,7 @@ WALK_FN int jvm_interpreted(__u32 which)
  */
 WALK_FN int jvm_entry(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	__u64 sp, rbp, ra = 0, method = 0;
 
 	if (!w)

@@ -28,7 +28,7 @@ static __always_inline int jvm_stub_rbp(struct walk *w, __u32 which)
 /* Pushes the stub's frame. */
 WALK_FN int jvm_stub(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	const struct jvm_vm *vm;
 	__u64 off;
 	int in_heap;
@@ -53,7 +53,7 @@ WALK_FN int jvm_stub(__u32 which)
 /* Leaves the running stub by the call that leads into its code, if the stack shows it. */
 WALK_FN int jvm_leave_called(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	const struct jvm_vm *vm;
 	__u64 sp, begin, ra, target;
 
@@ -85,7 +85,7 @@ WALK_FN int jvm_leave_called(__u32 which)
 
 WALK_FN int jvm_leave_stub(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_JVM, which);
 	__u64 ra = 0;
 	int r;
 

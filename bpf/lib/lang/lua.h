@@ -26,7 +26,7 @@ static __always_inline int lua_take_state(struct walk *w, __u64 at)
 /* Moves to the next state that a loop runs. WALK_STOP: there is none. */
 WALK_FN int lua_next_state(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_LUA, which);
 
 	if (!w)
 		return WALK_STOP;
@@ -49,7 +49,7 @@ WALK_FN int lua_next_state(__u32 which)
 
 WALK_FN int lua_begin(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_LUA, which);
 
 	if (!w || slot >= VM_SLOTS_MAX || !lua_get(w->process.vms[slot].vm))
 		return WALK_STOP;
@@ -117,7 +117,7 @@ static __always_inline void lua_push(struct walk *w, __u32 slot, __u64 proto, __
 
 WALK_FN int lua_step(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_LUA, which);
 	__u64 value[2] = { 0 }, at, pc, code = 0;
 	__u32 status;
 

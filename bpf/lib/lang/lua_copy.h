@@ -19,7 +19,7 @@ WALK_FN int lua_copy_string(__u32 which, __u64 at)
 
 WALK_FN int lua_copy(__u32 which, __u32 vm, __u64 addr)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_LUA, which);
 	__u64 n_lines, n_marks;
 
 	/* Callers leave the register of an unused argument undefined, which verifiers refuse. */

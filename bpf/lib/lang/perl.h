@@ -40,7 +40,7 @@ static __always_inline int perl_interpreter(struct walk *w, const struct perl_vm
 
 WALK_FN int perl_begin(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PERL, which);
 	const struct perl_vm *perl;
 	__u64 at = 0;
 
@@ -130,7 +130,7 @@ static __always_inline int perl_stack_end(struct walk *w, const struct perl_vm *
 
 WALK_FN int perl_step(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PERL, which);
 	const struct perl_vm *perl;
 	__u32 type, n;
 	__u64 from, cv;

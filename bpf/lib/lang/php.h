@@ -40,7 +40,7 @@ static __always_inline __u64 php_find_globals(const struct walk *w, const struct
 
 WALK_FN int php_begin(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PHP, which);
 	const struct php_vm *php;
 	__u64 globals;
 
@@ -131,7 +131,7 @@ static __always_inline const __u64 *php_function(struct walk *w, const struct ph
 
 WALK_FN int php_step(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PHP, which);
 	const struct php_vm *php;
 	const __u64 *words;
 	__u32 line = 0, waits, n;

@@ -68,7 +68,7 @@ static __always_inline int python_first_frame(struct walk *w, const struct pytho
  */
 WALK_FN int python_look(__u32 which, __u32 vm)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PYTHON, which);
 	const struct python_vm *py = python_get(vm);
 	struct python_thread *t;
 	__u64 next = 0;
@@ -99,7 +99,7 @@ WALK_FN int python_look(__u32 which, __u32 vm)
 /* Continues the search at w->lang.python.interp and w->vm_at. */
 WALK_FN int python_search(__u32 which, __u32 vm)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PYTHON, which);
 
 	if (!w)
 		return WALK_STOP;
@@ -120,7 +120,7 @@ static __always_inline int python_search_all(struct walk *w, const struct python
 
 WALK_FN int python_begin(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PYTHON, which);
 	const struct python_vm *py;
 	struct python_thread *t;
 
@@ -145,7 +145,7 @@ WALK_FN int python_begin(__u32 which, __u32 slot)
  */
 WALK_FN int python_end(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PYTHON, which);
 	const struct python_vm *py;
 
 	if (!w || slot >= VM_SLOTS_MAX || w->n_activations >= w->n_loops[slot])
@@ -209,7 +209,7 @@ static __always_inline int python_is_relinked(const struct walk *w, const struct
 
 WALK_FN int python_step(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_PYTHON, which);
 	const struct python_vm *py;
 	__u32 n, owner;
 	__u64 code;

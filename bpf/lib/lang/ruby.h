@@ -84,7 +84,7 @@ static __always_inline int ruby_leaf_may_collect(const struct walk *w, __u32 slo
 /* Pushes a frame for the garbage collector, whose functions mostly have no symbols. */
 WALK_FN int ruby_push_gc(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_RUBY, which);
 	const struct ruby_vm *ruby;
 	__u64 machine = 0, heap = 0;
 	__u8 flags = 0;
@@ -104,7 +104,7 @@ WALK_FN int ruby_push_gc(__u32 which, __u32 slot)
 
 WALK_FN int ruby_begin(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_RUBY, which);
 	const struct ruby_vm *ruby;
 	__u64 at, ec = 0, stack[3];
 
@@ -227,7 +227,7 @@ static __always_inline void ruby_push_cfunc(struct walk *w, __u32 slot, __u64 me
 
 WALK_FN int ruby_step(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_RUBY, which);
 	const struct ruby_vm *ruby;
 	__u64 env[3] = { 0 }, last;
 	__u32 n, type, finish;

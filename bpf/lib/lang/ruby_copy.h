@@ -129,7 +129,7 @@ WALK_FN int ruby_copy_symbol(__u32 which, __u32 vm, __u64 table, __u64 id)
 
 WALK_FN int ruby_copy_cfunc(__u32 which, __u32 vm, __u64 method)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_RUBY, which);
 	const struct ruby_vm *ruby = ruby_get(vm);
 	__u32 slot;
 	__u64 name_at;

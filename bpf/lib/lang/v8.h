@@ -144,7 +144,7 @@ static __always_inline int v8_push_function(struct walk *w, const struct v8_vm *
 /* Pushes the frame that was found, and moves to its caller. */
 WALK_FN int v8_done(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_V8, which);
 	const struct v8_vm *vm;
 
 	if (!w)
@@ -168,7 +168,7 @@ WALK_FN int v8_done(__u32 which)
 /* Reads the frame at rbp, except what is known already. */
 WALK_FN int v8_frame(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_V8, which);
 	const struct v8_vm *vm;
 	__u64 rbp, kind = 0;
 
@@ -293,7 +293,7 @@ static __always_inline int v8_leaving(struct walk *w, const struct v8_vm *vm, __
 /* Generated code that is running: finds out whether its frame exists. */
 WALK_FN int v8_leaf(__u32 which)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_V8, which);
 	const struct v8_vm *vm;
 	__u64 at;
 
@@ -345,7 +345,7 @@ static __always_inline int v8_step_generated(struct walk *w, __u32 which, __u32 
  */
 WALK_FN int v8_step_file(__u32 which, __u32 slot, __u64 word)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_V8, which);
 	const struct unwind_rule *rule;
 	struct unwind_file *f;
 	int r;

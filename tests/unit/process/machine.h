@@ -32,6 +32,7 @@ struct sampler {
 	struct executable_key executable_key;
 	struct executable executable;
 	uint32_t n_executables;
+	uint32_t expected; /* languages of sampler_expect() */
 	/* The result of sampler_get_thread(), which returns -ENOENT if its tid is 0. */
 	struct off_thread thread;
 	/* What sampler_each_program() reports. */

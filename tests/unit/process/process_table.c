@@ -126,6 +126,22 @@ static void a_program_is_published_with_its_mappings(void **state)
 	machine_fini(&m);
 }
 
+static void the_programs_of_a_runtime_are_loaded_when_it_is_mapped(void **state)
+{
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "prog", 10);
+	map(&m, BASE, 0x10000, "/proc/self/exe", 11);
+	map(&m, BASE, 0x90000, "//python3", 12);
+	process_table_publish(m.processes, 20);
+	assert_int_equal(m.sampler.expected, 0);
+	map(&m, BASE, 0x20000, "/usr/bin/python3.11", 21);
+	process_table_publish(m.processes, 30);
+	assert_int_equal(m.sampler.expected, 1 << LANG_PYTHON);
+	machine_fini(&m);
+}
+
 static void a_fork_shares_its_parents_mappings_until_either_changes(void **state)
 {
 	const struct process *child;
@@ -512,6 +528,7 @@ TEST_GROUP(test_process_table, TEST(a_program_is_published_once_its_identity_is_
 	   TEST(a_lost_exec_or_fork_shows_in_the_identity), TEST(a_sweep_finds_what_no_event_told),
 	   TEST(what_was_read_of_the_next_program_is_dropped),
 	   TEST(a_program_is_published_with_its_mappings),
+	   TEST(the_programs_of_a_runtime_are_loaded_when_it_is_mapped),
 	   TEST(a_fork_shares_its_parents_mappings_until_either_changes),
 	   TEST(samples_find_the_program_that_ran_at_their_time),
 	   TEST(a_process_ends_with_its_last_thread), TEST(only_processes_with_records_are_counted),

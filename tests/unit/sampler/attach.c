@@ -79,7 +79,7 @@ static void programs_of_all_kinds_of_events_are_loaded(void **state)
 	assert_int_equal(skel->rodata->event_of_perf, 1);
 	assert_int_equal(skel->rodata->event_of_tracepoint, 2);
 	assert_int_equal(skel->rodata->event_periods[1], 11);
-	assert_int_equal(bpf_map__max_entries(skel->maps.uprobe_walks), 4 * WALK_UPROBES);
+	assert_int_equal(bpf_map__max_entries(skel->maps.uprobe_states), 4 * WALK_UPROBES);
 	sample_bpf__destroy(skel);
 }
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * A sample is taken in up to three stages, each a program that ends with a call of the next:
+ *
+ *   on_NAME    decides whether to sample, and takes registers and the kernel's stack
+ *   walk_NAME  walks the user stack; for languages whose frames are on it (LANG_CODE) as well
+ *   list_NAME  appends the frames that runtimes keep in lists (LANG_LIST)
+ *
+ * The verifier's work for a language is thus due when the first process with it is published. The
+ * agent (src/sampler/walk_programs.c) loads a program for each set of languages that a process has,
+ * which are the constant "languages" of the program, into arrays that only programs of the same
+ * kind can use. The walk at 0 knows no language and is always loaded; there is no list at 0.
+ *
+ * A stage finds its input in struct walk: the record so far, the registers, and what is known about
+ * the process.
+ */
+#include "bpf/lib/walk_state.h"
+
+#define STAGE_PROGRAMS(name)                                                                       \
+	struct {                                                                                   \
+		__uint(type, BPF_MAP_TYPE_PROG_ARRAY);                                             \
+		__uint(max_entries, WALK_PROGRAMS_MAX);                                            \
+		__uint(key_size, sizeof(__u32));                                                   \
+		__uint(value_size, sizeof(__u32));                                                 \
+	} name SEC(".maps")
+
+STAGE_PROGRAMS(sample_walks);
+STAGE_PROGRAMS(sample_lists);
+STAGE_PROGRAMS(tracepoint_walks);
+STAGE_PROGRAMS(tracepoint_lists);
+STAGE_PROGRAMS(uprobe_walks);
+STAGE_PROGRAMS(uprobe_lists);
+STAGE_PROGRAMS(switch_walks);
+STAGE_PROGRAMS(switch_lists);
+
+/* Does not return. (If no program could be called, the sample is lost.) */
+static __always_inline void walk_by_program(void *ctx, void *programs, struct counters *c,
+					    struct walk *w)
+{
+	bpf_tail_call(ctx, programs, w->process.walk);
+	/* it is being loaded */
+	bpf_tail_call(ctx, programs, 0);
+	c->n[COUNTER_LOST]++;
+}
