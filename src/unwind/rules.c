@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rule dictionary. Rules are only ever added, because a row in a kernel map may refer to any of
- * them. A rule is written before its id is returned, so readers of the same memory never see an id
- * without its rule.
+ * The rule dictionary. A row in a kernel map may refer to any rule, so an id is free only once no
+ * row has had it for two sweeps. A rule is written before its id is returned, so readers of the
+ * same memory never see an id without its rule.
  */
 #include "unwind/rules.h"
 
@@ -12,6 +12,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+
+enum { FIXED = UNWIND_RULE_FP + 1 };
 
 struct rule_key {
 	const struct unwind_rule *array;
@@ -100,6 +102,57 @@ static bool rule_equal(const struct unwind_rule *a, const struct unwind_rule *b)
 	       a->aux_off == b->aux_off && a->ra_off == b->ra_off && a->cfa_add == b->cfa_add;
 }
 
+static void rule_set_remove(struct rule_set *s, uint32_t id)
+{
+	s->words[id / 64] &= ~(1ULL << id % 64);
+}
+
+static int allocate(struct unwind_rules *d, uint32_t *out)
+{
+	if (!d->n_free && d->n == d->cap)
+		return -ENOSPC;
+	if (!d->n_free) {
+		*out = d->n++;
+		return 0;
+	}
+	for (uint32_t i = 0; i < RULE_SET_WORDS; i++)
+		if (d->free.words[i]) {
+			*out = i * 64 + (uint32_t)__builtin_ctzll(d->free.words[i]);
+			break;
+		}
+	rule_set_remove(&d->free, *out);
+	d->n_free--;
+	return 0;
+}
+
+static void release(struct unwind_rules *d, uint32_t id)
+{
+	rule_set_add(&d->free, id);
+	d->n_free++;
+}
+
+uint32_t unwind_rules_sweep(struct unwind_rules *d, const struct rule_set *used)
+{
+	uint32_t n_unused = 0;
+
+	memset(d->recent, 0, sizeof(d->recent));
+	for (uint32_t id = FIXED; id < d->n; id++) {
+		if (rule_set_has(&d->free, id))
+			continue;
+		if (rule_set_has(used, id)) {
+			rule_set_remove(&d->unused, id);
+		} else if (!rule_set_has(&d->unused, id)) {
+			rule_set_add(&d->unused, id);
+			n_unused++;
+		} else {
+			rule_set_remove(&d->unused, id);
+			index_remove(&d->by_rule, rule_hash(&d->array[id]), id);
+			release(d, id);
+		}
+	}
+	return n_unused;
+}
+
 static int add_or_find(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)
 {
 	struct rule_key key = { .array = d->array, .rule = rule };
@@ -107,15 +160,17 @@ static int add_or_find(struct unwind_rules *d, const struct unwind_rule *rule, u
 	int r;
 
 	if (!index_find(&d->by_rule, hash, rule_is, &key, &id)) {
-		if (d->n == d->cap)
-			return -ENOSPC;
-		id = d->n;
-		d->array[id] = *rule;
-		r = index_add(&d->by_rule, hash, id);
+		r = allocate(d, &id);
 		if (r < 0)
 			return r;
-		d->n++;
+		d->array[id] = *rule;
+		r = index_add(&d->by_rule, hash, id);
+		if (r < 0) {
+			release(d, id);
+			return r;
+		}
 	}
+	rule_set_remove(&d->unused, id);
 	*out_id = (uint16_t)id;
 	return 0;
 }

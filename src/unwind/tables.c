@@ -41,6 +41,8 @@ struct file_space {
  * invalidated at this interval.
  */
 #define REFRESH_NS 30000000000ULL
+/* Rules that no table has are looked for at this interval, if tables were dropped. */
+#define SWEEP_NS 10000000000ULL
 /* A table that was used within this time is not evicted. */
 #define KEEP_USED_NS 60000000000ULL
 
@@ -53,7 +55,8 @@ struct unwind_tables {
 	} space; /* indexed by file id */
 	uint32_t n_files, n_evicted;
 	uint64_t n_rows, n_rules_full;
-	uint64_t next_refresh_ns;
+	uint64_t next_refresh_ns, next_sweep_ns;
+	bool may_have_unused_rules;
 };
 
 int unwind_tables_new(struct unwind_tables **out, const struct unwind_tables_memory *mem)
@@ -243,6 +246,7 @@ static int64_t publish_file(struct unwind_tables *t, uint32_t file, const struct
 	r = put_pages(t, s, p, &first);
 	if (r < 0) {
 		space_release(t, s, now_ns);
+		t->may_have_unused_rules = true;
 		set_state(t, file, (struct unwind_file){ .state = FILE_TABLE_FULL });
 		make_room(t, file, p, now_ns);
 		return err_set(err, r, "no space for %zu unwind rows", p->rows.len);
@@ -359,6 +363,7 @@ void unwind_tables_drop(struct unwind_tables *t, uint32_t file, uint64_t now_ns)
 		return;
 	space_release(t, s, now_ns);
 	t->n_files--;
+	t->may_have_unused_rules = true;
 	(*t->mem.generation)++;
 }
 
@@ -417,9 +422,40 @@ static void retry_full(struct unwind_tables *t)
 	}
 }
 
+/* Adds the rules of a table. Its last run holds the entries of its pages, the others rows. */
+static void add_rules_of(const struct unwind_tables *t, const struct file_space *s,
+			 struct rule_set *out)
+{
+	for (size_t i = 0; i + 1 < s->runs.len; i++) {
+		uint32_t unit = s->runs.data[i].unit;
+		const uint32_t *rows = unwind_arena_chunk(t->arena, unit >> ARENA_CHUNK_SHIFT) +
+				       (unit & ARENA_CHUNK_MASK);
+
+		for (uint32_t row = 0; row < s->runs.data[i].n; row++)
+			rule_set_add(out, (rows[row] >> 16) % UNWIND_RULES_MAX);
+	}
+}
+
+/*
+ * Rules that only dropped tables had are freed by the second sweep. Reading all rows takes about a
+ * millisecond per million.
+ */
+static void sweep_rules(struct unwind_tables *t, uint64_t now_ns)
+{
+	struct rule_set used = { 0 };
+
+	if (!t->may_have_unused_rules || now_ns < t->next_sweep_ns)
+		return;
+	t->next_sweep_ns = now_ns + SWEEP_NS;
+	for (size_t i = 0; i < t->space.len; i++)
+		add_rules_of(t, &t->space.data[i], &used);
+	t->may_have_unused_rules = unwind_rules_sweep(&t->rules, &used) > 0;
+}
+
 void unwind_tables_reap(struct unwind_tables *t, uint64_t now_ns)
 {
 	note_use(t, now_ns);
+	sweep_rules(t, now_ns);
 	unwind_arena_reap(t->arena, now_ns);
 	retry_full(t);
 }
@@ -429,7 +465,7 @@ void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_sta
 	*out = (struct unwind_tables_stats){
 		.n_files = t->n_files,
 		.n_evicted = t->n_evicted,
-		.n_rules = t->rules.n,
+		.n_rules = t->rules.n - t->rules.n_free,
 		.n_rows = t->n_rows,
 		.n_rules_full = t->n_rules_full,
 		.bytes = unwind_arena_bytes(t->arena),

@@ -9,6 +9,8 @@
 
 #include "elf/image.h"
 #include "tests/test.h"
+#include "unwind/flat_table.h"
+#include "unwind/pages.h"
 
 enum { CHUNKS = 2 };
 
@@ -158,7 +160,76 @@ static void dropping_a_table_voids_cached_rules(void **state)
 	fixture_fini(&f);
 }
 
-TEST_GROUP(test_tables, TEST(a_file_is_ready_once_its_rows_are_in_place),
-	   TEST(refuses_ids_out_of_range),
+enum { RULES_EACH = 1000 };
+
+/* Adds a table with rules that no other program has. Returns the number of its rows, or -errno. */
+static int64_t put_program(struct fixture *f, uint32_t file, uint32_t number, uint64_t now_ns)
+{
+	static struct unwind_rule rules[RULES_EACH];
+	static struct unwind_row rows[RULES_EACH];
+	const uint32_t start[] = { 0, RULES_EACH };
+	const struct flat_table table = {
+		.head = { .n_rules = RULES_EACH, .n_pages = 1, .n_rows = RULES_EACH },
+		.rules = rules,
+		.start = start,
+		.rows = rows,
+	};
+
+	for (uint32_t i = 0; i < RULES_EACH; i++) {
+		rules[i] =
+			(struct unwind_rule){ .cfa = UNWIND_CFA_SP_OFF,
+					      .cfa_off = (int32_t)(number * RULES_EACH + i) * 8 };
+		rows[i] = (struct unwind_row){ (uint16_t)i, (uint16_t)i };
+	}
+	return unwind_tables_put(f->t, file, &table, now_ns, NULL);
+}
+
+static void check_program(const struct fixture *f, uint32_t file, uint32_t number)
+{
+	const struct unwind_page *page =
+		(const void *)&f->chunks[0][f->files[file].first_page & ARENA_CHUNK_MASK];
+	const struct unwind_row *rows =
+		(const void *)&f->chunks[0][page->first_row & ARENA_CHUNK_MASK];
+
+	assert_int_equal(page->n_rows, RULES_EACH);
+	for (uint32_t i = 0; i < RULES_EACH; i++)
+		assert_int_equal(f->rules[rows[i].rule].cfa_off, (number * RULES_EACH + i) * 8);
+}
+
+/* A hundred programs, of which each runs for a minute, have three times the rules that fit. */
+static void rules_of_a_storm_of_programs_are_forgotten(void **state)
+{
+	const uint64_t second = 1000000000, stays = 1000;
+	struct unwind_tables_stats before, st;
+	uint64_t now = 0;
+	struct fixture f;
+
+	fixture_init(&f, 1);
+	assert_int_equal(put_program(&f, 1, stays, now), RULES_EACH);
+	unwind_tables_stats(f.t, &before);
+	for (uint32_t i = 0; i < 100; i++) {
+		assert_int_equal(put_program(&f, 2 + i, i, now), RULES_EACH);
+		check_program(&f, 2 + i, i);
+		check_program(&f, 1, stays);
+		for (int s = 0; s < 20; s++, now += second)
+			unwind_tables_reap(f.t, now);
+		if (i >= 3)
+			unwind_tables_drop(f.t, i - 1, now);
+	}
+	unwind_tables_stats(f.t, &st);
+	assert_int_equal(st.n_rules_full, 0);
+	for (uint32_t file = 99; file < 102; file++)
+		unwind_tables_drop(f.t, file, now);
+	for (int s = 0; s < 40; s++, now += second)
+		unwind_tables_reap(f.t, now);
+	unwind_tables_stats(f.t, &st);
+	assert_int_equal(st.n_rules, before.n_rules);
+	assert_int_equal(st.n_files, before.n_files);
+	check_program(&f, 1, stays);
+	fixture_fini(&f);
+}
+
+TEST_GROUP(test_tables, TEST(rules_of_a_storm_of_programs_are_forgotten),
+	   TEST(a_file_is_ready_once_its_rows_are_in_place), TEST(refuses_ids_out_of_range),
 	   TEST(the_table_unused_for_longest_makes_room_for_another),
 	   TEST(dropping_a_table_voids_cached_rules))
