@@ -65,7 +65,7 @@ void executables_note(struct executables *x, struct sampler *s, const struct fil
 	if (!vm->vm || vm->file != own->file || !own->key.inode || !info)
 		return;
 	known = find(x, &own->key);
-	if ((known && known->file == own->file) || (!known && x->len >= EXECUTABLES_MAX))
+	if ((known && known->serial == info->serial) || (!known && x->len >= EXECUTABLES_MAX))
 		return;
 	start = proc_start_code((int)pid);
 	if (!may_start_at(maps, own->file, start) || fstat(info->fd, &st) < 0)
@@ -78,7 +78,25 @@ void executables_note(struct executables *x, struct sampler *s, const struct fil
 	if (sampler_put_executable(s, &own->key, &e) < 0)
 		return;
 	if (known)
-		*known = *own;
-	else
-		(void)vec_push(x, *own);
+		known->file = own->file;
+	else if (vec_push(x, *own) == 0)
+		known = &x->data[x->len - 1];
+	if (known)
+		known->serial = info->serial;
+}
+
+void executables_reap(struct executables *x, struct sampler *s, const struct file_table *files)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < x->len; i++) {
+		const struct known_executable *e = &x->data[i];
+		const struct file_info *info = file_table_get(files, e->file);
+
+		if (info && info->serial == e->serial)
+			x->data[n++] = *e;
+		else
+			sampler_remove_executable(s, &e->key);
+	}
+	x->len = n;
 }

@@ -20,6 +20,7 @@ struct executables {
 struct known_executable {
 	struct executable_key key;
 	uint32_t file;
+	uint64_t serial; /* of the file (struct file_info); executables_note() sets it */
 };
 
 void executables_fini(struct executables *x);
@@ -33,3 +34,6 @@ void executables_fini(struct executables *x);
 void executables_note(struct executables *x, struct sampler *s, const struct file_table *files,
 		      const struct known_executable *own, const struct mapping_set *maps,
 		      const struct unwind_process *description, uint32_t pid);
+
+/* Forgets executables whose files are no longer in use. */
+void executables_reap(struct executables *x, struct sampler *s, const struct file_table *files);

@@ -169,7 +169,7 @@ static void programs_attach(struct programs *p, struct program *e, uint64_t now_
 static void note_executable(struct programs *p, const struct program *e,
 			    const struct unwind_process *description)
 {
-	const struct known_executable own = { e->exe, e->info.exe };
+	const struct known_executable own = { .key = e->exe, .file = e->info.exe };
 
 	if (!e->info.end_ns)
 		executables_note(&p->executables, p->sampler, p->files, &own, e->maps, description,

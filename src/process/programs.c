@@ -204,6 +204,7 @@ static bool ended_long_ago(const struct program *e, uint64_t now_ns)
 
 void programs_reap(struct programs *p, uint64_t now_ns)
 {
+	executables_reap(&p->executables, p->sampler, p->files);
 	for (size_t i = 0; i < p->slots.len; i++) {
 		struct program *e = p->slots.data[i], **link;
 

@@ -603,6 +603,11 @@ int sampler_put_executable(struct sampler *s, const struct executable_key *key,
 				    BPF_ANY);
 }
 
+void sampler_remove_executable(struct sampler *s, const struct executable_key *key)
+{
+	bpf_map__delete_elem(s->skel->maps.executables, key, sizeof(*key), 0);
+}
+
 void sampler_remove_process(struct sampler *s, uint32_t pid)
 {
 	bpf_map__delete_elem(s->skel->maps.processes, &pid, sizeof(pid), 0);

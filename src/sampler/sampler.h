@@ -141,6 +141,7 @@ void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages);
  */
 int sampler_put_executable(struct sampler *s, const struct executable_key *key,
 			   const struct executable *e);
+void sampler_remove_executable(struct sampler *s, const struct executable_key *key);
 /*
  * Withdraws the process description, because its mappings are not known at present: the
  * process's samples arrive raw.

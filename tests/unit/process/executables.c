@@ -83,7 +83,7 @@ static void an_interpreter_is_made_known_once(void **state)
 	f.own.key.inode++;
 	assert_int_equal(note(&f), 2);
 	/* the inode has another content */
-	f.executables.data[0].file++;
+	f.executables.data[0].serial++;
 	f.own.key.inode--;
 	assert_int_equal(note(&f), 3);
 	assert_int_equal(f.executables.len, 2);
@@ -114,5 +114,25 @@ static void other_executables_are_not(void **state)
 	end(&f);
 }
 
-TEST_GROUP(test_executables, TEST(an_interpreter_is_made_known_once),
-	   TEST(other_executables_are_not))
+static void many_interpreters_are_forgotten_when_they_are_not_used(void **state)
+{
+	struct fixture f;
+
+	begin(&f);
+	/* each has an inode of its own, up to the limit */
+	for (uint32_t i = 0; i < EXECUTABLES_MAX; i++, f.own.key.inode++)
+		(void)note(&f);
+	assert_int_equal(note(&f), EXECUTABLES_MAX);
+	executables_reap(&f.executables, &f.machine.sampler, f.machine.files);
+	assert_int_equal(f.executables.len, EXECUTABLES_MAX);
+	/* the file is evicted after two sweeps without a mark */
+	for (int i = 0; i < 2; i++)
+		file_table_sweep(f.machine.files, 0);
+	executables_reap(&f.executables, &f.machine.sampler, f.machine.files);
+	assert_int_equal(f.executables.len, 0);
+	assert_int_equal(f.machine.sampler.n_executables_removed, EXECUTABLES_MAX);
+	end(&f);
+}
+
+TEST_GROUP(test_executables, TEST(many_interpreters_are_forgotten_when_they_are_not_used),
+	   TEST(an_interpreter_is_made_known_once), TEST(other_executables_are_not))

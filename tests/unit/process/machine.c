@@ -87,6 +87,11 @@ int sampler_put_executable(struct sampler *s, const struct executable_key *key,
 	return 0;
 }
 
+void sampler_remove_executable(struct sampler *s, const struct executable_key *key)
+{
+	s->n_executables_removed++;
+}
+
 void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages)
 {
 	s->expected |= languages;

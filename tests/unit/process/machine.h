@@ -31,7 +31,7 @@ struct sampler {
 	/* The executable that was put last, and how many were. */
 	struct executable_key executable_key;
 	struct executable executable;
-	uint32_t n_executables;
+	uint32_t n_executables, n_executables_removed;
 	uint32_t expected; /* languages of sampler_expect() */
 	/* The result of sampler_get_thread(), which returns -ENOENT if its tid is 0. */
 	struct off_thread thread;

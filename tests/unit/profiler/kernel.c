@@ -251,6 +251,10 @@ int sampler_put_executable(struct sampler *s, const struct executable_key *key,
 	return 0;
 }
 
+void sampler_remove_executable(struct sampler *s, const struct executable_key *key)
+{
+}
+
 void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages)
 {
 }
