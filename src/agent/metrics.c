@@ -190,6 +190,11 @@ static void put_costs(struct buf *out, const struct agent_stats *s)
 	put_gauge_or_counter(out, "cameo_bpf_nanoseconds_per_sample", "gauge",
 			     per_sample(bpf_ns(s), s),
 			     "BPF run time per sample in nanoseconds, averaged since start.");
+	gauge(out, "cameo_language_programs", s->session.sampler.n_language_programs,
+	      "BPF programs that were loaded for the languages of processes.");
+	put_gauge_or_counter(out, "cameo_language_programs_seconds", "gauge",
+			     (double)s->session.sampler.language_programs_ns / NS_PER_S,
+			     "CPU time of loading these programs in seconds.");
 	put_gauge_or_counter(out, "cameo_cpu_seconds_total", "counter",
 			     (double)s->cpu_ns / NS_PER_S,
 			     "CPU time of the agent and its symbolizer worker in seconds.");
@@ -231,6 +236,8 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 		"Number of times that caches were dropped to stay within the memory limit.");
 	gauge(out, "cameo_unwind_tables", t->n_files, "Executables with an unwind table.");
 	gauge(out, "cameo_unwind_rows", t->n_rows, "Rows of all unwind tables.");
+	gauge(out, "cameo_unwind_rules", t->n_rules,
+	      "Different rules of all unwind tables, at most 32,768.");
 	counter(out, "cameo_unwind_tables_evicted_total", t->n_evicted,
 		"Unwind tables evicted to stay within the memory limit.");
 	head(out, "cameo_unwind_table_bytes", "gauge",

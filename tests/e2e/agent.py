@@ -162,7 +162,7 @@ def reports_its_state(shop, tap):
     for line in text.splitlines():
         expect(re.fullmatch(r"# (HELP|TYPE) \w+ .*|\w+(\{\w+=\"[^\"]*\"(,\w+=\"[^\"]*\")*\})? [0-9.e+-]+", line), "not a metric:", line)
     for name in ("cameo_samples_total", "cameo_bpf_nanoseconds_per_sample", "cameo_cpu_microseconds_per_sample",
-                 "cameo_maps_bytes", "cameo_unwind_tables", "cameo_ring_read_gap_seconds"):
+                 "cameo_maps_bytes", "cameo_unwind_tables", "cameo_unwind_rules", "cameo_ring_read_gap_seconds"):
         m = re.search(rf"^{name} (\S+)$", text, re.MULTILINE)
         expect(m and float(m[1]) > 0, f"{name} is missing or 0", text)
     expect(re.search(r'^cameo_stacks_total\{language="native",complete="yes",reason=""\} [1-9]', text, re.MULTILINE), text)
