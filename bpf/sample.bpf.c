@@ -344,6 +344,7 @@ static __always_inline void record_begin(struct walk *w, __u64 id)
 	program_of((void *)bpf_get_current_task(), &h->program);
 	h->cpu = bpf_get_smp_processor_id();
 	h->stack_len = 0;
+	w->at_breakpoint = 0;
 	bpf_get_current_comm(h->comm, sizeof(h->comm));
 }
 
@@ -379,6 +380,8 @@ static __always_inline int saved_registers(struct walk *w)
 		return 0;
 	}
 	regs_copy(w->leaf_regs, &regs.user);
+	if (saved_by_trap(&regs))
+		breakpoint_undo(w);
 	return 1;
 }
 

@@ -15,6 +15,9 @@
  * arch_signal_registers(regs, c)    registers from the ARCH_SIGNAL_WORDS words of a signal frame
  *                                   that begin ARCH_SIGNAL_AT bytes behind its start
  * ARCH_SIGNAL_SP                    where sp is in a signal frame
+ * arch_is_breakpoint(byte)          an instruction of one byte is a breakpoint
+ * arch_is_behind_breakpoint(code, pc)
+ *                                   pc is behind one; code has the bytes before pc and at pc
  * arch_code_address(addr, mask)     a code address without what the processor stores in its upper
  *                                   bits; mask has the bits of addresses
  * ARCH_FP_HAS_SP                    the caller's sp is known where its frame was found by fp

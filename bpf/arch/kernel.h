@@ -9,12 +9,14 @@
  * struct user_regs        the registers of an event or a uprobe
  * struct saved_regs       those on the kernel stack: user_regs as its member user, and more
  * struct pt_regs          the same by CO-RE: sp, and ARCH_SYSCALL with the number of the system
- * call struct thread_struct    ARCH_THREAD_POINTER is the way from the task to its thread pointer
+ *                         call
+ * struct thread_struct    ARCH_THREAD_POINTER is the way from the task to its thread pointer
  * regs_copy(to, regs)     copies the registers into DWARF's order
  * regs_mode(regs)         the word that shows the mode of the code that they are of
  * mode_is_kernel(mode)    it is the kernel's
  * mode_is_32bit(mode)     it is that of a 32-bit program
  * regs_sp(regs)           a pointer to the stack pointer
+ * saved_by_trap(saved)    the thread entered the kernel by a trap behind which pc is
  * saved_syscall(saved)    the number of the system call
  * NR_EXECVE, NR_EXECVEAT
  * RED_ZONE                bytes below sp that a function may use

@@ -7,6 +7,7 @@
  * only those registers are followed that rules of real code need: sp, fp and aux. aux is needed
  * because ld.so's lazy binding and some assembly use it as their frame register.
  */
+#include "bpf/lib/breakpoint.h"
 #include "bpf/lib/calls.h"
 #include "bpf/lib/eh_return.h"
 #include "bpf/lib/generated.h"
@@ -337,6 +338,8 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 		return walk_fail(w, WALK_ERR_BAD_CFA);
 	if (rule_says(rule, UNWIND_EH_RETURN))
 		return walk_eh_return(which);
+	if (w->at_breakpoint && rule->cfa == UNWIND_CFA_SP_OFF)
+		(void)walk_emulated(which, rule->ra_off);
 	return walk_return(w, rule, w->cfa);
 }
 

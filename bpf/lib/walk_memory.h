@@ -150,6 +150,7 @@ static __always_inline int walk_to_caller(struct walk *w, __u64 ra, __u64 sp, __
 	w->regs[UREG_AUX] = aux;
 	w->other_regs = w->other_regs == WALK_REGS_ALL ? WALK_REGS_KEPT : WALK_REGS_LOST;
 	w->is_call = 1;
+	w->at_breakpoint = 0;
 	w->by_frame_pointer = 0;
 	w->at_root = !pc;
 	return WALK_CONTINUE;

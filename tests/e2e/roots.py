@@ -127,6 +127,21 @@ def luajit(_):
     expect(total(whole) >= 0.95 * total(ours), "incomplete:", show([s for s in ours if not is_whole(s)]))
 
 
+PROBE_SKIPPED = 77
+
+
+def probed(shop):
+    """The caller of a function is right while the kernel handles a uprobe on its first instruction, a push."""
+    program = shop.build("probed", "gcc", "probed.c", "-O2")
+    if subprocess.run([program, "1"], check=False).returncode == PROBE_SKIPPED:
+        raise Skip("the kernel has no uprobes")
+    ours = [s for s in record("-F", "997", "--", program, "1500").of("probed") if "probed" in user_frames(s)]
+    handled = [s for s in ours if user_frames(s)[-1] == "probed" and user_frames(s) != s.frames]
+    expect(total(handled) >= ENOUGH, f"{total(handled)} samples in the kernel of {total(ours)}", show(ours))
+    wrong = [s for s in handled if not is_whole(s) or user_frames(s)[-3:] != ["main", "outer", "probed"]]
+    expect(are_rare(wrong, handled, 0.005), f"{total(wrong)} of {total(handled)}:", show(wrong))
+
+
 def main():
     need_bpf()
     tap = Tap()
@@ -145,6 +160,7 @@ def main():
                 tap.run(f"{how}: functions have one name each", one_name_each, raw, built, how)
         tap.run(throws.__doc__, throws, shop)
         tap.run(luajit.__doc__, luajit, shop)
+        tap.run(probed.__doc__, probed, shop)
     tap.done()
 
 

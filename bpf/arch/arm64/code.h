@@ -62,3 +62,14 @@ ARCH_FN void arch_signal_registers(__u64 *regs, const __u64 *c)
 	for (int i = 0; i < ARCH_SIGNAL_WORDS; i++)
 		regs[i] = c[i];
 }
+
+/* Breakpoints have four bytes, and pc is not moved behind them. */
+ARCH_FN int arch_is_breakpoint(__u8 byte)
+{
+	return 0;
+}
+
+ARCH_FN int arch_is_behind_breakpoint(__u16 code, __u64 pc)
+{
+	return 0;
+}

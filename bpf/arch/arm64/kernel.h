@@ -74,6 +74,12 @@ static __always_inline const __u64 *regs_sp(const struct user_regs *r)
 	return &r->sp;
 }
 
+/* The pc of a breakpoint is that of the breakpoint itself, and no instruction pushes a word. */
+static __always_inline int saved_by_trap(const struct saved_regs *s)
+{
+	return 0;
+}
+
 static __always_inline __u64 saved_syscall(const struct saved_regs *s)
 {
 	return (__u32)s->syscallno;

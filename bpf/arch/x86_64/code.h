@@ -96,3 +96,16 @@ ARCH_FN void arch_signal_registers(__u64 *regs, const __u64 *c)
 	regs[UREG_RSP] = c[15];
 	regs[UREG_RIP] = c[16];
 }
+
+enum { INT3 = 0xcc, FUNCTIONS_ALIGN = 16 };
+
+ARCH_FN int arch_is_breakpoint(__u8 byte)
+{
+	return byte == INT3;
+}
+
+/* int3 before an aligned address is padding between functions. */
+ARCH_FN int arch_is_behind_breakpoint(__u16 code, __u64 pc)
+{
+	return (code & 0xff) == INT3 && pc % FUNCTIONS_ALIGN;
+}

@@ -80,6 +80,12 @@ static __always_inline const __u64 *regs_sp(const struct user_regs *r)
 	return &r->rsp;
 }
 
+/* System calls have numbers there, and faults have error codes. */
+static __always_inline int saved_by_trap(const struct saved_regs *s)
+{
+	return s->user.orig_rax == (__u64)-1;
+}
+
 static __always_inline __u64 saved_syscall(const struct saved_regs *s)
 {
 	return s->user.orig_rax;
