@@ -125,10 +125,25 @@ static __always_inline int jvm_relative(struct walk *w, __u64 at, __u64 *out)
 	return 0;
 }
 
+/*
+ * Leaves the outermost chunk: the method that entered the continuation, a native one with a frame
+ * on the thread's own stack, is the caller. Its frame is a ContinuationEntry, to which rsp points.
+ */
+static __always_inline int jvm_leave_continuation(struct walk *w, const struct jvm_vm *vm)
+{
+	__u64 pc = 0;
+
+	if (!vm || !vm->entry_pc || read_user(&pc, sizeof(pc), vm->entry_pc) || !pc)
+		return WALK_STOP;
+	return walk_to_caller(w, pc, w->lang.jvm.chunk_return, 0, w->regs[UREG_RBX]);
+}
+
 /* Leaves a chunk: continues in the next one, or on the thread's own stack. */
 static __always_inline int jvm_leave_chunk(struct walk *w, __u32 which)
 {
 	w->regs[UREG_SP] = w->lang.jvm.chunk_return;
 	w->lang.jvm.chunk_end = 0;
-	return jvm_enter_chunk(which);
+	if (jvm_enter_chunk(which) == WALK_CONTINUE)
+		return WALK_CONTINUE;
+	return jvm_leave_continuation(w, jvm_get(MAPPING_LANG_VM(w->mapping.file)));
 }

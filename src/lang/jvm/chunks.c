@@ -211,6 +211,8 @@ static int read_chunks(const struct job *j, struct jvm_vm *out)
 	uint64_t continuation = find_class(j, CONTINUATION), chunk = find_class(j, STACK_CHUNK);
 	struct class c;
 
+	if (j->facts[JVM_FACT_CONTINUATION_PC].found)
+		out->entry_pc = fact(j, JVM_FACT_CONTINUATION_PC);
 	if (!continuation || read_class(j, continuation, &c) < 0 ||
 	    read_references(j, is_narrow(&c), out) < 0)
 		return -EBADMSG;

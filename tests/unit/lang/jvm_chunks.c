@@ -131,6 +131,21 @@ static void each_fact_is_required(void **state)
 	}
 }
 
+static void the_caller_of_a_continuation_may_be_unknown(void **state)
+{
+	struct jvm_memory *j = *state;
+	struct jvm_vm known = vm, unknown = vm;
+
+	facts[JVM_FACT_CONTINUATION_PC] = (struct jvm_found){ true, 8, JVM_FREE_AT };
+	jvm_chunks_read(facts, &j->m.process, &known);
+	assert_int_equal(known.entry_pc, JVM_FREE_AT);
+	facts[JVM_FACT_CONTINUATION_PC].found = false;
+	jvm_chunks_read(facts, &j->m.process, &unknown);
+	assert_int_equal(unknown.entry_pc, 0);
+	assert_int_equal(unknown.chunk_stack, known.chunk_stack);
+	assert_true(known.chunk_stack);
+}
+
 static void classes_that_are_missing_or_unreadable_have_no_frames(void **state)
 {
 	static const uint64_t garbage[] = { 0, 1, 1ULL << 40, UINT64_MAX, MEMORY_AT + 7 };
@@ -240,6 +255,7 @@ static void any_description_is_read_within_bounds(void **state)
 TEST_GROUP(test_jvm_chunks, CHUNKS_TEST(references_may_be_narrow_or_wide),
 	   CHUNKS_TEST(generational_zgc_colors_its_references),
 	   CHUNKS_TEST(an_implausible_shift_is_refused), CHUNKS_TEST(each_fact_is_required),
+	   CHUNKS_TEST(the_caller_of_a_continuation_may_be_unknown),
 	   CHUNKS_TEST(classes_that_are_missing_or_unreadable_have_no_frames),
 	   CHUNKS_TEST(truncated_descriptions_have_no_frames),
 	   CHUNKS_TEST(false_numbers_of_fields_are_refused),
