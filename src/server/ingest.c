@@ -15,6 +15,7 @@
 #include "profile/profile.h"
 #include "server/ingest_symbolizer.h"
 #include "server/pools.h"
+#include "server/query_results.h"
 #include "server/quota.h"
 #include "server/rpc.h"
 #include "server/tenant_limits.h"
@@ -294,6 +295,19 @@ static int symbolize(struct ingest *in, struct rpc *rpc)
 	return 0;
 }
 
+static void note_change(const struct ingest *in, struct rpc *rpc)
+{
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (size_t i = 0; i < in->profiles.len; i++) {
+		int64_t at = in->profiles.data[i].time_ns;
+
+		first = at < first ? at : first;
+		last = at > last ? at : last;
+	}
+	query_results_changed(rpc->results, rpc->tenant, first, last);
+}
+
 /*
  * Symbolizing fails only without memory, never for lack of symbols. A day that cannot be written
  * because its file is damaged can be repaired, so the client keeps its profiles; only a query has a
@@ -314,5 +328,6 @@ int ingest_store(struct ingest *in, struct rpc *rpc)
 	if (!rpc->sink)
 		return err_set(rpc->err, -EPERM, "this method may not store profiles");
 	r = store_append(rpc->sink, rpc->tenant, in->profiles.data, in->profiles.len, rpc->err);
+	note_change(in, rpc); /* after a failure too, because some days may be stored */
 	return r == -EUCLEAN || r == -ETIMEDOUT ? -EIO : r;
 }

@@ -20,6 +20,8 @@
 #include "profile/profile.h"
 #include "query/export.h"
 #include "query/grouped_merge.h"
+#include "query/time_heat_map.h"
+#include "server/query_results.h"
 #include "server/server_options.h"
 
 /* A value of Pyroscope's ExemplarType. */
@@ -146,6 +148,8 @@ static int parse_range(struct query *q, struct rpc *rpc)
 	q->sel.cancelled = http_request_abandoned(rpc->rq);
 	q->sel.read = &rpc->read;
 	note_question(rq, rpc);
+	query_results_note_range(rpc, q->sel.start_ns - TIME_HEAT_MAP_LONGEST_WINDOW_NS,
+				 q->sel.end_ns);
 	return set_deadline(q, rpc);
 }
 

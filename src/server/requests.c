@@ -30,6 +30,7 @@
 #include "server/latency.h"
 #include "server/memory_budget.h"
 #include "server/pools.h"
+#include "server/query_results.h"
 #include "server/request_log.h"
 #include "server/rpc.h"
 #include "server/server_state.h"
@@ -126,8 +127,10 @@ static int serve(struct server *s, struct rpc *rpc)
 		r = arguments_check(rpc);
 	if (r == 0 && api_is_first(rpc) && rpc->api->cost == API_PUSH)
 		r = charge_bytes(rpc);
-	if (r == 0)
+	if (r == 0 && !query_results_begin(s->results, rpc)) {
 		rpc->api->framing(rpc, rpc->api->run);
+		query_results_end(s->results, rpc);
+	}
 	memory_budget_release(&s->memory, bytes + claims->bytes);
 	return r;
 }
@@ -340,6 +343,7 @@ void requests_answer(void *ctx, const struct http_request *rq, struct http_respo
 			   .access = s->access,
 			   .agents = s->agents,
 			   .quota = s->quota,
+			   .results = s->results,
 			   .limits = s->limits,
 			   .readiness = &s->readiness,
 			   .symbolizer = s->symbolizer,

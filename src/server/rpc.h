@@ -26,6 +26,8 @@ struct http_response;
 struct http_server;
 struct ingest_symbolizer;
 struct latency;
+struct query_result;
+struct query_results;
 struct quota;
 struct readiness;
 struct server_options;
@@ -38,8 +40,10 @@ struct rpc {
 	struct store *store;
 	struct access *access; /* or NULL: no credentials are required */
 	struct agents *agents;
-	struct quota *quota;          /* or NULL: series are not limited */
-	struct tenant_limits *limits; /* or NULL: no rates apply */
+	struct quota *quota;           /* or NULL: series are not limited */
+	struct query_results *results; /* or NULL: nothing is shared */
+	struct query_result *result;   /* of this request (query_results.h); or NULL */
+	struct tenant_limits *limits;  /* or NULL: no rates apply */
 	struct readiness *readiness;
 	struct ingest_symbolizer *symbolizer; /* or NULL: profiles are stored unmodified */
 	const struct server_options *opt;

@@ -30,6 +30,7 @@
 #include "server/latency.h"
 #include "server/oidc.h"
 #include "server/pools.h"
+#include "server/query_results.h"
 #include "server/quota.h"
 #include "server/readiness.h"
 #include "server/request_log.h"
@@ -52,7 +53,9 @@ enum {
 	RETAIN_SECONDS = 30,
 	SESSION_IDLE_MS = 12 * 3600 * 1000,
 	SESSION_MAX_MS = 7 * 24 * 3600 * 1000,
-	STORE_DIVISOR = 2, /* the store may hold this part of the memory budget */
+	STORE_DIVISOR = 2,    /* the store may hold this part of the memory budget */
+	RESULTS_DIVISOR = 32, /* responses to queries may take this part */
+	MAX_RESULTS = 8 << 20,
 };
 
 /* Stores one message of the local agent: a status report in JSON, or an OTLP request. */
@@ -64,6 +67,7 @@ static void store_feed_request(struct server *s, const struct buf *body, struct 
 			   .agents = s->agents,
 			   .opt = &s->opt,
 			   .counters = &s->counters,
+			   .results = s->results,
 			   .tenant = ADMISSION_TENANT,
 			   .body = body->data,
 			   .len = body->len,
@@ -103,9 +107,12 @@ static void retain(struct server *s)
 	struct err err = { 0 };
 	int64_t now = (int64_t)clock_unix_ns();
 
-	if (store_retain(s->store, s->opt.max_age_ns ? now - s->opt.max_age_ns : 0,
-			 s->opt.max_bytes, now, &err) < 0 &&
-	    s->opt.warn)
+	int r = store_retain(s->store, s->opt.max_age_ns ? now - s->opt.max_age_ns : 0,
+			     s->opt.max_bytes, now, &err);
+
+	if (r != 0)
+		query_results_changed(s->results, NULL, INT64_MIN, INT64_MAX);
+	if (r < 0 && s->opt.warn)
 		s->opt.warn(s->opt.warn_ctx, err.msg);
 	err = (struct err){ 0 };
 	if (store_roll_up(s->store, now - ROLL_UP_AFTER_NS, &err) < 0 && s->opt.warn)
@@ -152,6 +159,7 @@ void server_close(struct server *s)
 	ingest_symbolizer_free(s->symbolizer);
 	agents_free(s->agents);
 	quota_free(s->quota);
+	query_results_free(s->results);
 	tenant_limits_free(s->limits);
 	readiness_fini(&s->readiness);
 	access_free(s->access);
@@ -337,6 +345,11 @@ static int open_observers(struct server *s, struct err *err)
 	return r < 0 || !log.path ? r : request_log_open(&s->log, &log, err);
 }
 
+static size_t max_results(const struct server_options *opt)
+{
+	return opt->max_memory ? opt->max_memory / RESULTS_DIVISOR : MAX_RESULTS;
+}
+
 int server_open(struct server **out, const struct server_options *opt, struct err *err)
 {
 	_cleanup_(server_closep) struct server *s = calloc(1, sizeof(*s));
@@ -372,6 +385,8 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		r = agents_new(&s->agents);
 	if (r == 0)
 		r = quota_new(&s->quota, opt->max_series);
+	if (r == 0)
+		r = query_results_new(&s->results, max_results(opt));
 	if (r == 0)
 		r = tenant_limits_new(&s->limits, &opt->tenant_limits);
 	if (r == 0)

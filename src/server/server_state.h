@@ -24,6 +24,7 @@ struct server {
 	struct ingest_symbolizer *symbolizer;
 	struct agents *agents;
 	struct quota *quota;
+	struct query_results *results;
 	struct tenant_limits *limits;
 	_Atomic int64_t shrunk_ms;
 	struct readiness readiness;

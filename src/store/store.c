@@ -198,6 +198,16 @@ int store_usage(struct store *s, struct store_usage *out, struct err *err)
 	return result(s->ops->usage(s, out, err));
 }
 
+bool store_has_stamp(const struct store *s)
+{
+	return s->ops->stamp != NULL;
+}
+
+uint64_t store_stamp(struct store *s, const char *tenant, int64_t start_ns, int64_t end_ns)
+{
+	return s->ops->stamp(s, tenant, start_ns, end_ns);
+}
+
 void store_shrink(struct store *s)
 {
 	if (s->ops->shrink)

@@ -171,6 +171,8 @@ struct store_ops {
 		      struct err *err);
 	int (*check)(struct store *s, struct err *err);
 	void (*shrink)(struct store *s); /* or NULL */
+	uint64_t (*stamp)(struct store *s, const char *tenant, int64_t start_ns,
+			  int64_t end_ns); /* or NULL */
 	void (*close)(struct store *s);
 };
 
@@ -274,6 +276,14 @@ int store_usage(struct store *s, struct store_usage *out, struct err *err);
 
 /* Calls @fn for each day of @tenant, or of all tenants if it is NULL, oldest day first. */
 int store_days(struct store *s, const char *tenant, store_usage_fn fn, void *ctx, struct err *err);
+
+/*
+ * A number that changes whenever the files of the days in a range do, also when another program
+ * changes or removes them; never 0. Stores that other processes may extend have none. A range
+ * without data has a stamp as well. Any thread.
+ */
+bool store_has_stamp(const struct store *s);
+uint64_t store_stamp(struct store *s, const char *tenant, int64_t start_ns, int64_t end_ns);
 
 /*
  * Frees memory that can be read again from disk. Call it when memory is short, from any thread; the

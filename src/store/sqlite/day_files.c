@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "store/store.h"
 
 static const char *const suffixes[] = { "", "-wal", "-shm" };
@@ -132,6 +133,38 @@ int day_files_list_tenant(const char *dir, const char *tenant, struct day_files 
 	}
 	day_files_sort(out);
 	return r;
+}
+
+/* A file that does not exist is as good as one with zeros. */
+static uint64_t stamp_file(const char *path, uint64_t seed)
+{
+	struct stat st = { 0 };
+	int r = stat(path, &st);
+	const uint64_t words[] = { (uint64_t)(r == 0),
+				   st.st_dev,
+				   st.st_ino,
+				   (uint64_t)st.st_size,
+				   (uint64_t)st.st_mtim.tv_sec,
+				   (uint64_t)st.st_mtim.tv_nsec };
+
+	return XXH3_64bits_withSeed(words, sizeof(words), seed);
+}
+
+uint64_t day_files_stamp(const char *dir, const char *tenant, int64_t first, int64_t last)
+{
+	_cleanup_(day_files_fini) struct day_files files = { 0 };
+	uint64_t stamp = (uint64_t)day_files_list_tenant(dir, tenant, &files);
+	char path[DAY_FILES_PATH_LEN + 8];
+
+	for (size_t i = 0; i < files.len; i++) {
+		if (files.data[i].number < first || files.data[i].number > last)
+			continue;
+		day_files_path(dir, tenant, files.data[i].number, path);
+		stamp = stamp_file(path, stamp);
+		strcat(path, "-wal");
+		stamp = stamp_file(path, stamp);
+	}
+	return stamp ? stamp : 1;
 }
 
 int day_files_list(const char *dir, struct day_files *out)

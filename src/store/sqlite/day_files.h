@@ -50,6 +50,12 @@ void day_files_path(const char *dir, const char *tenant, int64_t number, char *o
  */
 uint64_t day_files_bytes(const char *path);
 
+/*
+ * A hash of which files of a tenant exist for the days @first to @last, and of identity, size and
+ * time of each of them and of its log; never 0.
+ */
+uint64_t day_files_stamp(const char *dir, const char *tenant, int64_t first, int64_t last);
+
 /* Writes the date of a day, by which its file is named. */
 void day_files_date(int64_t number, char out[DAY_FILES_DATE_LEN]);
 

@@ -389,6 +389,13 @@ static int sqlite_store_days(struct store *base, const char *tenant, store_usage
 	return sqlite_usage_days(sqlite_store_of(base)->dir, tenant, fn, ctx, err);
 }
 
+static uint64_t sqlite_store_stamp(struct store *base, const char *tenant, int64_t start_ns,
+				   int64_t end_ns)
+{
+	return day_files_stamp(sqlite_store_of(base)->dir, tenant, store_day_of(start_ns),
+			       store_day_of(end_ns));
+}
+
 static const struct store_ops ops = {
 	.append = sqlite_store_append,
 	.merge = sqlite_store_merge,
@@ -403,6 +410,7 @@ static const struct store_ops ops = {
 	.retain = sqlite_store_retain,
 	.check = sqlite_store_check,
 	.shrink = sqlite_store_shrink,
+	.stamp = sqlite_store_stamp,
 	.close = sqlite_store_close,
 };
 

@@ -30,6 +30,7 @@ int test_querier_labels(void);
 int test_querier_points(void);
 int test_querier_stacks(void);
 int test_query_request(void);
+int test_query_results(void);
 int test_readiness(void);
 int test_render(void);
 int test_request_log(void);
@@ -50,7 +51,7 @@ int main(int argc, char **argv)
 	       test_page_api() + test_page_api_status() + test_page_api_tables() +
 	       test_page_api_trees() + test_pprof_json() + test_push() + test_querier() +
 	       test_querier_labels() + test_querier_points() + test_querier_stacks() +
-	       test_query_request() + test_readiness() + test_render() + test_request_log() +
-	       test_secret() + test_sessions() + test_server() + test_symbolized_files() +
-	       test_tenant_limits() + test_watcher();
+	       test_query_request() + test_query_results() + test_readiness() + test_render() +
+	       test_request_log() + test_secret() + test_sessions() + test_server() +
+	       test_symbolized_files() + test_tenant_limits() + test_watcher();
 }
