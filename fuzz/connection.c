@@ -35,6 +35,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "http2.h"
 #include "server/server.h"
 #include "server/server_options.h"
 
@@ -44,17 +45,6 @@ enum {
 	ANSWER_SECONDS = 30, /* generous: sanitizers, and other work on the machine */
 	ALERT_MS = 20,
 	LONGEST_INPUT = 1 << 16,
-};
-
-static const char *const paths[] = {
-	"/push.v1.PusherService/Push",
-	"/ingest?name=a&format=folded&from=1795200000",
-	"/v1development/profiles",
-	"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export",
-	"/querier.v1.QuerierService/SelectMergeStacktraces",
-	"/querier.v1.QuerierService/SelectSeries",
-	"/querier.v1.QuerierService/LabelNames",
-	"/querier.v1.QuerierService/ProfileTypes",
 };
 
 static char dir[] = "/tmp/fuzz-connection.XXXXXX";
@@ -264,46 +254,19 @@ static void send_to_encrypted(const void *data, size_t len)
 	poll(&answer, 1, ALERT_MS);
 }
 
-static void put_frame(struct buf *b, uint8_t type, uint8_t flags, uint32_t stream,
-		      const void *payload, size_t len)
-{
-	const uint8_t head[9] = {
-		(uint8_t)(len >> 16),   (uint8_t)(len >> 8), (uint8_t)len, type, flags, 0, 0,
-		(uint8_t)(stream >> 8), (uint8_t)stream,
-	};
-
-	buf_put(b, head, sizeof(head));
-	buf_put(b, payload, len);
-}
-
-/* HPACK's literal without indexing and without compression (RFC 7541, 6.2.2). */
-static void put_header(struct buf *b, const char *name, const char *value)
-{
-	buf_put_byte(b, 0);
-	buf_put_byte(b, (uint8_t)strlen(name));
-	buf_put(b, name, strlen(name));
-	buf_put_byte(b, (uint8_t)strlen(value));
-	buf_put(b, value, strlen(value));
-}
-
-static void put_preface(struct buf *b)
-{
-	buf_put(b, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 24);
-}
-
 static void grpc(const char *path, const uint8_t *data, size_t len)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 }, headers = { 0 };
 
-	put_header(&headers, ":method", "POST");
-	put_header(&headers, ":scheme", "http");
-	put_header(&headers, ":path", path);
-	put_header(&headers, ":authority", "localhost");
-	put_header(&headers, "content-type", "application/grpc");
-	put_preface(&b);
-	put_frame(&b, 4, 0, 0, NULL, 0);                         /* SETTINGS */
-	put_frame(&b, 1, 4, 1, headers.data, headers.len);       /* HEADERS, END_HEADERS */
-	put_frame(&b, 0, 1, 1, data, len < 16384 ? len : 16384); /* DATA, END_STREAM */
+	http2_header(&headers, ":method", "POST");
+	http2_header(&headers, ":scheme", "http");
+	http2_header(&headers, ":path", path);
+	http2_header(&headers, ":authority", "localhost");
+	http2_header(&headers, "content-type", "application/grpc");
+	http2_preface(&b);
+	http2_frame(&b, 4, 0, 0, NULL, 0);                         /* SETTINGS */
+	http2_frame(&b, 1, 4, 1, headers.data, headers.len);       /* HEADERS, END_HEADERS */
+	http2_frame(&b, 0, 1, 1, data, len < 16384 ? len : 16384); /* DATA, END_STREAM */
 	send_and_reset(b.data, b.len);
 }
 
@@ -327,7 +290,7 @@ static void http2(const uint8_t *data, size_t len)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
 
-	put_preface(&b);
+	http2_preface(&b);
 	buf_put(&b, data, len);
 	send_and_reset(b.data, b.len);
 }
@@ -366,7 +329,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len < 2 || len > LONGEST_INPUT)
 		return 0;
 
-	const char *path = paths[data[1] % (sizeof(paths) / sizeof(paths[0]))];
+	const char *path = http2_path(data[1]);
 
 	switch (data[0] % 6) {
 	case 0:

@@ -801,6 +801,24 @@ def connection():
                 yield bytes([2, path]) + b"\0" + struct.pack(">I", len(changed)) + changed
 
 
+def api():
+    rng = random.Random(31)
+    query = (b'{"profileTypeID":"process_cpu:cpu:nanoseconds:cpu:nanoseconds","labelSelector":"{a=~\\"b.*\\"}",'
+             b'"start":1795199985000,"end":"1795200030000","step":15,"groupBy":["a"],"format":"PROFILE_FORMAT_TREE"}')
+    asked = message((1, b"process_cpu:cpu:nanoseconds:cpu:nanoseconds"), (2, b"{}"), (3, 1795199985000), (4, 1795200030000))
+    bodies = {0: list(pprof())[:2], 1: [b"main;a 1\n"], 2: list(otlp())[:3], 3: list(otlp())[:3]}
+    for text in list(h2())[:40]:
+        yield b"\0" + text
+    for path in range(8):
+        for body in bodies.get(path, [query, asked]):
+            for kind in (2, 3):
+                yield bytes([kind, path]) + body
+                for changed in byte_mutations(body, rng, 8):
+                    yield bytes([kind, path]) + changed
+            yield bytes([1, path]) + b"\0" + struct.pack(">I", len(body)) + body
+            yield bytes([1, path]) + b"\1" + struct.pack(">I", len(body) + 1) + body
+
+
 def spool_item():
     rng = random.Random(9)
     for body in (b"", b"x" * 300, bytes(rng.randrange(256) for _ in range(2000))):

@@ -64,6 +64,7 @@ typedef void (*http_handler_fn)(void *ctx, const struct http_request *rq, struct
  */
 struct http_pool_options {
 	const char *name; /* the name of its threads, at most 15 characters; constant */
+	/* 0: requests run in the thread that queues them, as in fuzz/api.c */
 	unsigned int n_workers;
 	unsigned int max_queue; /* waiting requests; half of them may belong to one flow */
 	int nice;               /* added to the nice value of its threads */

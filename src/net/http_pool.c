@@ -65,6 +65,10 @@ int http_pool_put(struct http_pool *p, struct http_request *rq)
 	struct flow *f = &p->flows[rq->flow % N_FLOWS];
 	int r;
 
+	if (!p->opt.n_workers) {
+		p->run(rq);
+		return 0;
+	}
 	pthread_mutex_lock(&p->lock);
 	r = check_room(p, f);
 	if (r == 0) {

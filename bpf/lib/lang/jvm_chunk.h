@@ -135,7 +135,7 @@ static __always_inline int jvm_leave_continuation(struct walk *w, const struct j
 
 	if (!vm || !vm->entry_pc || read_user(&pc, sizeof(pc), vm->entry_pc) || !pc)
 		return WALK_STOP;
-	return walk_to_caller(w, pc, w->lang.jvm.chunk_return, 0, w->regs[UREG_RBX]);
+	return walk_to_caller(w, pc, w->lang.jvm.chunk_return, 0, w->regs[UREG_AUX]);
 }
 
 /* Leaves a chunk: continues in the next one, or on the thread's own stack. */
