@@ -9,5 +9,5 @@
  */
 int decimal_parse(const char *s, int64_t *out);
 
-/* The same for a number with a fraction or an exponent, which must be finite. 0 or -EINVAL. */
+/* Parses a finite number with a fraction or an exponent. Returns 0 or -EINVAL. */
 int decimal_parse_double(const char *s, double *out);

@@ -166,7 +166,7 @@ static enum MHD_Result begin_again(struct http_server *s, struct http_request *r
 
 /*
  * Splits a target that is a whole URL, as clients of a proxy send it, into authority and path (RFC
- * 9112, 3.2.2). Other targets stay as they are. Returns 0, -EINVAL, or -ENOMEM.
+ * 9112, 3.2.2). Other targets stay unchanged. Returns 0, -EINVAL, or -ENOMEM.
  */
 static int split_target(struct http_request *rq)
 {

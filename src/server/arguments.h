@@ -3,8 +3,8 @@
 
 /*
  * The arguments of a request, in the query of its URL. An argument that is not understood is
- * refused: nothing is ignored or replaced by a default without the client's knowledge. Which
- * arguments a method has is part of its entry in the registry (api.h).
+ * refused: nothing is ignored or replaced by a default without the client's knowledge. The registry
+ * (api.h) lists the arguments of each method.
  *
  * An argument that is missing and one with an empty value are the same; both leave the default.
  * Functions return 0, or -EINVAL with the reason in rpc->err.

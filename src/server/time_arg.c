@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/decimal.h"
 
-/* What follows "now": "", "-90s" or "-1h". */
+/* Parses the part after "now": "", "-90s" or "-1h". */
 static int parse_relative(const char *s, int64_t now_ns, int64_t *out)
 {
 	static const char names[] = "smhd";
