@@ -1064,6 +1064,26 @@ def dotnet():
             for _ in range(i % 9))
 
 
+def dotnet_contract():
+    """Descriptors with the names that matter, cut and changed."""
+    rng = random.Random(31)
+    whole = (b'{"version":0,"types":{"Module":{"Base":224,"ReadyToRunInfo":[704,"pointer"]},'
+             b'"RangeSection":{"Flags":16,"HeapList":40},"RuntimeFunction":{"!":12},'
+             b'"DynamicMethodDesc":{"MethodName":32}},"globals":{'
+             b'"MethodDescTokenRemainderBitCount":["0xc","uint8"],'
+             b'"ExecutionManagerCodeRangeMapAddress":[[20],"pointer"]},'
+             b'"contracts":{"ExecutionManager":2}}')
+    yield whole
+    for i in range(len(whole)):
+        yield whole[:i]
+    for _ in range(400):
+        data = bytearray(whole)
+        for _ in range(rng.randrange(1, 5)):
+            at = rng.randrange(len(data))
+            data[at:at + rng.randrange(3)] = rng.choice((b"{", b"}", b"[", b"]", b'"', b",", b"-1", b"9e99", b"\0"))
+        yield bytes(data)
+
+
 def v8():
     """A version and addresses, then the words of the image to replace."""
     rng = random.Random(23)

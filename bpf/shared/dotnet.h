@@ -55,7 +55,9 @@ enum {
 	DOTNET_READY_FUNCTIONS = 80,
 	/* MethodDesc and MethodDescChunk */
 	DOTNET_CHUNK_BYTES = 24,
-	DOTNET_TOKEN_BITS = 12, /* of a token that are in the MethodDesc */
+	DOTNET_CHUNK_TOKEN_RANGE = 18,
+	DOTNET_TABLE_MODULE = 24, /* of a MethodTable */
+	DOTNET_TOKEN_BITS = 12,   /* of a token that are in the MethodDesc */
 	DOTNET_KIND_MASK = 7,
 	DOTNET_KIND_DYNAMIC = 7,
 };

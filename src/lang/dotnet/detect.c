@@ -2,7 +2,8 @@
 /*
  * Detects CoreCLR, in libcoreclr.so or in a program that contains it (single-file), by the tables
  * that it exports for debuggers. Its structures differ little between versions; the offsets that do
- * differ are listed here by the version that the file states.
+ * differ are those that the file describes (contract.c), and for versions that do not describe all
+ * of them those listed here.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,10 @@
 
 enum { VERSION_TEXT = 32 };
 
-/* The offsets of a version; see struct dotnet_vm. */
+/*
+ * The offsets of a version that were measured; see struct dotnet_vm. Servicing releases do not
+ * change them.
+ */
 struct layout {
 	uint16_t major, module_ready, dynamic_name, module_base, module_assembly, image_layouts;
 };
@@ -28,15 +32,15 @@ static const struct layout layouts[] = {
 };
 
 /*
- * Parses the build number "8.0.424.16909", which is version 8.0.4: the third part is 100 times the
- * feature band, plus the patch. .NET Core 3.1 states another one, 4.700.22.
+ * Parses the build number "10.0.926.27113", which is version 10.0.9: the third part is 100 times
+ * the patch, plus the year. .NET Core 3.1 states another one, 4.700.22.
  */
 static int parse_version(const char *text, struct dotnet_vm *out)
 {
 	unsigned int major, minor, build;
 
 	if (sscanf(text, "%u.%u.%u", &major, &minor, &build) != 3 || major > 99 || minor > 999 ||
-	    build > 9999)
+	    build > 99999)
 		return -EBADMSG;
 	if (major == 4) {
 		major = 3;
@@ -45,7 +49,7 @@ static int parse_version(const char *text, struct dotnet_vm *out)
 	}
 	out->major = (uint16_t)major;
 	out->minor = (uint16_t)minor;
-	out->patch = (uint16_t)(build % 100 ? build / 100 ? build % 100 : build : 0);
+	out->patch = (uint16_t)(build / 100);
 	return 0;
 }
 
@@ -56,12 +60,13 @@ static int read_version(const struct elf_image *img, struct dotnet_vm *vm, struc
 	if (lang_find_text(img, "@(#)Version ", text, sizeof(text)) < 0 ||
 	    parse_version(text, vm) < 0)
 		return -ENOENT;
-	snprintf(d->version, sizeof(d->version), "%u.%u", vm->major, vm->minor);
+	snprintf(d->version, sizeof(d->version), vm->patch ? "%u.%u.%u" : "%u.%u", vm->major,
+		 vm->minor, vm->patch);
 	return 0;
 }
 
 /* Sets the offsets of @vm's version. Return: 0, or -ENOTSUP. */
-static int set_layout(struct dotnet_vm *vm)
+static int set_measured(struct dotnet_vm *vm)
 {
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(*layouts); i++) {
 		const struct layout *l = &layouts[i];
@@ -76,6 +81,16 @@ static int set_layout(struct dotnet_vm *vm)
 		return 0;
 	}
 	return -ENOTSUP;
+}
+
+static int set_layout(const struct elf_image *img, struct dotnet_vm *vm)
+{
+	bool is_whole = false;
+	int measured = set_measured(vm), r = dotnet_contract_read(img, vm, &is_whole);
+
+	if (r == -ENOTSUP)
+		return r;
+	return is_whole ? 0 : measured;
 }
 
 /* A place in the code, by which the mapping of the file is found. */
@@ -105,10 +120,12 @@ static int dotnet_detect(const struct elf_image *img, const struct vm_tables *ta
 	if (find_place(img, d) < 0)
 		return -ENOENT;
 	d->runtime = ".NET";
-	if (read_version(img, &own, d) < 0 || !has_table || set_layout(&own) < 0)
+	if (read_version(img, &own, d) < 0 || !has_table)
+		return -ENOTSUP;
+	own.ranges = table.vaddr;
+	if (set_layout(img, &own) < 0)
 		return -ENOTSUP;
 	d->code.generated = VM_GENERATED_RANGES;
-	own.ranges = table.vaddr;
 	tables->dotnet[vm] = own;
 	return 0;
 }

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Internal interfaces of the support of .NET (CoreCLR 8 to 10). detect.c reads the runtime's file;
- * the others read a process: image.c the PE image of an assembly, metadata.c the names in it,
- * ready.c which of its methods precompiled code belongs to, ranges.c the runtime's map of code,
- * symbolize.c the structures that lead to all of these. bpf/shared/dotnet.h defines the words of a
- * frame and struct dotnet_vm.
+ * Internal interfaces of the support of .NET (CoreCLR 8 to 10). detect.c and contract.c read the
+ * runtime's file; the others read a process: image.c the PE image of an assembly, metadata.c the
+ * names in it, ready.c which of its methods precompiled code belongs to, ranges.c the runtime's map
+ * of code, symbolize.c the structures that lead to all of these. bpf/shared/dotnet.h defines the
+ * words of a frame and struct dotnet_vm.
  *
  * Everything that is read is untrusted. Functions return 0; -ENOENT if there is no such thing;
  * -EFAULT if memory could not be read; -EBADMSG if it is malformed; -ENOMEM.
@@ -19,9 +19,25 @@
 #include "lang/lang.h"
 
 struct buf;
+struct elf_image;
 
 /* Reads @len bytes of the process at @addr. */
 int dotnet_read_bytes(const struct lang_process *p, uint64_t addr, void *out, size_t len);
+
+/* ---- contract.c: offsets that the runtime exports for debuggers -------------------------------
+ */
+
+/*
+ * Takes from @img's data contract descriptor the offsets that it has, and if it has the address of
+ * the pointer to the map of code ranges, that too; the rest of @vm is not changed. *@out_is_whole:
+ * nothing is missing. Return: -ENOENT if the file has no descriptor; -ENOTSUP if a structure
+ * differs from what bpf/shared/dotnet.h assumes; -EBADMSG; -ENOMEM.
+ */
+int dotnet_contract_read(const struct elf_image *img, struct dotnet_vm *vm, bool *out_is_whole);
+
+/* Does that for the JSON text alone; *@out_root receives the number of the pointer, or 0. */
+int dotnet_contract_parse(const char *text, size_t len, struct dotnet_vm *vm, uint32_t *out_root,
+			  bool *out_is_whole);
 
 /* ---- image.c: a PE file in memory ----------------------------------------- */
 

@@ -14,8 +14,6 @@
 #include "lang/memo.h"
 
 enum {
-	TABLE_MODULE = 24,      /* offset in a MethodTable */
-	CHUNK_TOKEN_RANGE = 18, /* offsets in a MethodDescChunk */
 	TOKEN_RANGE_MASK = 0xfff,
 	ASSEMBLY_IMAGE = 8, /* offset in a PEAssembly of its PEImage */
 	LAYOUT_BASE = 8,    /* offset in a PEImageLayout */
@@ -139,7 +137,7 @@ static int read_method(const struct dotnet_vm *vm, const struct lang_process *p,
 	chunk = addr - DOTNET_DESC_CHUNK(out->desc) * 8 - DOTNET_CHUNK_BYTES;
 	r = lang_read_u64(p, chunk, &out->table);
 	if (r == 0)
-		r = dotnet_read_bytes(p, chunk + CHUNK_TOKEN_RANGE, &range, sizeof(range));
+		r = dotnet_read_bytes(p, chunk + DOTNET_CHUNK_TOKEN_RANGE, &range, sizeof(range));
 	if (r == 0 && DOTNET_DESC_KIND(out->desc) == DOTNET_KIND_DYNAMIC)
 		r = lang_read_u64(p, addr + vm->dynamic_name, &out->name);
 	if (r == 0)
@@ -178,7 +176,7 @@ static int put_method(const struct dotnet_vm *vm, const struct lang_process *p, 
 		return r;
 	if (m.name)
 		return put_dynamic(p, m.name, out);
-	r = lang_read_u64(p, m.table + TABLE_MODULE, &module);
+	r = lang_read_u64(p, m.table + DOTNET_TABLE_MODULE, &module);
 	if (r == 0)
 		r = open_module(vm, p, module, &assembly);
 	if (r == 0)

@@ -2,6 +2,7 @@
 int test_ask(void);
 int test_copy(void);
 int test_dotnet(void);
+int test_dotnet_contract(void);
 int test_find(void);
 int test_golang(void);
 int test_jvm(void);
@@ -41,6 +42,7 @@ int main(void)
 	n_failed += test_ask();
 	n_failed += test_copy();
 	n_failed += test_dotnet();
+	n_failed += test_dotnet_contract();
 	n_failed += test_find();
 	n_failed += test_golang();
 	n_failed += test_jvm();
