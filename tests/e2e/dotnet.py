@@ -2,19 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs on .NET have whole stacks, whose methods have the names of the source.
 
-The runtimes are those that scripts/runtimes unpacks below $CAMEO_CACHE/dotnet.
+The runtimes are those of dotnet_runtimes.py.
 """
-import glob
-import os
 import re
 import subprocess
 
 import cameo
-from cameo import PROGRAMS, Skip, Tap, Workshop, are_rare, end, expect, is_in, need, record, show, spawn
+from cameo import Skip, Tap, Workshop, are_rare, end, expect, is_in, record, show, spawn
+from dotnet_runtimes import all_runtimes, command
 
-ROOT = os.path.join(os.environ.get("CAMEO_CACHE", "/var/cache/cameo"), "dotnet")
-MS = 1500
-DOWNLOAD_S = 600
+MS = 600
 TOP = r"... Shapes\.Program\.Main Shapes\.Program\.Loop "
 LEAF = r"Shapes\.Program\.Hot ..."
 # Optimized methods with a single call, as Outer and Middle, have no frame pointer.
@@ -26,12 +23,18 @@ SHAPES = {
     "lambda": [TOP + r"Shapes\.Program\.ByLambda ... " + LEAF],
     "generic": [TOP + r"Shapes\.Program\.ByGeneric Shapes\.Box`1\.Run " + LEAF,
                 TOP + r"Shapes\.Program\.ByGeneric Shapes\.Box`1\.Inner\.Run " + LEAF],
-    "async": [TOP + r"Shapes\.Program\.ShapeOf\.<lambda> Shapes\.Program\.Fetch ... Shapes\.Program\.Fetch " + LEAF,
+    # .NET 10 inlines the first call of the state machine
+    "async": [TOP + r"Shapes\.Program\.ShapeOf\.<lambda> Shapes\.Program\.Fetch ... " + LEAF,
               r"clone3 ... System\.Threading\.ThreadPoolWorkQueue\.Dispatch ... Shapes\.Program\.Fetch " + LEAF],
     "iterator": [TOP + r"Shapes\.Program\.ByIterator Shapes\.Program\.Items " + LEAF],
     "catch": [TOP + r"Shapes\.Program\.ByCatch ... Shapes\.Program\.ByCatch " + LEAF,
               # in .NET 9 the finally clause is a function of its own
               TOP + r"Shapes\.Program\.ByCatch (Shapes\.Program\.ByCatch|Shapes\.Program\.Middle) ... " + LEAF],
+    "filter": [TOP + r"Shapes\.Program\.ByFilter Shapes\.Program\.Throws ... Shapes\.Program\.ByFilter "
+                     r"Shapes\.Program\.IsExpected " + LEAF],
+    # the runtime searches for the handler, on top of the method that throws
+    "throw": [TOP + r"Shapes\.Program\.ByThrow Shapes\.Program\.Throws ...", TOP + r"Shapes\.Program\.ByThrow ..."],
+    "finalizer": [r"clone3 ... Shapes\.Program\.Finalized\.Finalize " + LEAF],
     "callback": [TOP + r"Shapes\.Program\.ByCallback dynamicClass\.IL_STUB_PInvoke ... "
                        r"dynamicClass\.IL_STUB_ReversePInvoke Shapes\.Program\.CompareItems " + LEAF],
     "dynamic": [TOP + r"dynamicClass\.Made " + LEAF],
@@ -39,82 +42,58 @@ SHAPES = {
                r"Shapes\.Program\.Middle " + LEAF],
 }
 
-
-def assembly(shop):
-    """Compiles the program, which runs on every version."""
-    need("mcs")
-    out = shop.path("shapes.dll")
-    r = subprocess.run(["mcs", "-nologo", "-langversion:7", "-optimize+", f"-out:{out}",
-                        os.path.join(PROGRAMS, "dotnet", "shapes.cs")], capture_output=True, text=True, check=False)
-    expect(r.returncode == 0, r.stdout, r.stderr)
-    return out
-
-
-def host(shop):
-    out = shop.path("run_dotnet")
-    r = subprocess.run(["gcc", "-O2", os.path.join(PROGRAMS, "dotnet", "host.c"), "-o", out, "-ldl"],
-                       capture_output=True, text=True, check=False)
-    expect(r.returncode == 0, r.stderr)
-    return out
+# Shapes that depend on structures of the runtime that differ between versions, and on those that a servicing release
+# could change.
+SINGLE_SHAPES = ("chain", "generic", "async", "catch", "filter", "callback", "dynamic")
+SERVICING_SHAPES = ("chain", "callback")
+# Shapes that are run with settings that change where code is and how it is compiled.
+SETTINGS = {"without W^X": (("callback", "dynamic"), "DOTNET_EnableWriteXorExecute=0"),
+            "without tiers": (("chain", "filter"), "DOTNET_TieredCompilation=0")}
+# Code within this function is judged; default: Hot.
+WITHIN = {"throw": r"Shapes\.Program\.ByThrow"}
 
 
-def command(runtime, program, dll, *args):
-    return ["env", "DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1", program, runtime, dll, *map(str, args)]
-
-
-def judge(runtime, program, dll, shape):
-    recording = record("--", *command(runtime, program, dll, shape, MS))
+def judge(runtime, shape, *settings):
+    recording = record("--", "env", *settings, *command(runtime, shape, MS))
     recording.stacks = [s._replace(comm="dotnet") for s in recording.stacks]
     # idle threads of the pool spin for work while "async" hands its tasks to them
-    recording.judge("dotnet", *SHAPES[shape], leaf=r"Shapes\.Program\.Hot",
+    recording.judge("dotnet", *SHAPES[shape], leaf=WITHIN.get(shape, r"Shapes\.Program\.Hot"),
                     most_elsewhere=0.95 if shape == "async" else 0.5)
     unnamed = [s for s in recording.stacks if is_in(s, r"\[(anonymous code|stale function|unreadable function)\]")]
     expect(are_rare(unnamed, recording.stacks), show(unnamed))
     expect("not supported" not in recording.said, recording.said)
 
 
-def the_doctor(runtime, program, dll, version):
-    process = spawn(*command(runtime, program, dll, "chain", 60000))
+def the_doctor(runtime):
+    process = spawn(*command(runtime, "chain", 60000))
     try:
         cameo.wait_cpu(process, ms=600)
         p = subprocess.run([cameo.CAMEO, "doctor", "-p", str(process.pid)], capture_output=True, text=True,
                            check=False, timeout=cameo.DEADLINE_S)
     finally:
         end(process)
-    expect(re.search(rf"^ok +\.NET {version}\.\d+ +supported: /", p.stdout), p.stdout, p.stderr)
-
-
-def runtimes():
-    """Returns the runtimes' libraries, which are downloaded if there are none, and why there are none then."""
-    pattern, why = os.path.join(ROOT, "*", "libcoreclr.so"), ""
-    if not glob.glob(pattern):
-        try:
-            r = subprocess.run([os.path.join(cameo.TOP, "scripts", "runtimes"), "dotnet"], capture_output=True, text=True,
-                               check=False, timeout=DOWNLOAD_S)
-            why = (r.stderr.strip().splitlines() or ["no reason given"])[-1]
-        except subprocess.TimeoutExpired:
-            why = f"scripts/runtimes took more than {DOWNLOAD_S} s"
-    return sorted(glob.glob(pattern)), why
+    version = re.escape(runtime.version) if runtime.is_single else rf"{runtime.version}\.\d+\.\d+"
+    expect(re.search(rf"^ok +\.NET {version} +supported: /", p.stdout, re.M), p.stdout, p.stderr)
 
 
 def main():
     cameo.need_bpf()
     tap = Tap()
-    found, why = runtimes()
     with Workshop() as shop:
         try:
-            if not found:
-                raise Skip(f"the runtimes cannot be downloaded: {why}")
-            dll, program = assembly(shop), host(shop)
+            found = all_runtimes(shop)
         except Skip as e:
             found = []
             tap.skip(".NET", e)
-        for path in found:
-            runtime = os.path.dirname(path)
-            version = os.path.basename(runtime)
-            for shape in SHAPES:
-                tap.run(f".NET {version}: {shape}", judge, runtime, program, dll, shape)
-            tap.run(f".NET {version}: cameo doctor", the_doctor, runtime, program, dll, version)
+        for i, runtime in enumerate(found):
+            is_last = i == len(found) - 1
+            name = f".NET {runtime.version}{' in one file' if runtime.is_single else ''}"
+            for shape in SHAPES if not runtime.is_single else SINGLE_SHAPES if is_last else SERVICING_SHAPES:
+                tap.run(f"{name}: {shape}", judge, runtime, shape)
+            for setting, (shapes, variable) in SETTINGS.items():
+                for shape in () if runtime.is_single and not is_last else shapes:
+                    tap.run(f"{name} {setting}: {shape}", judge, runtime, shape, variable)
+            tap.run(f"{name}: cameo doctor", the_doctor, runtime)
     tap.done()
 
 

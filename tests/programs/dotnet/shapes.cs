@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one shape of stack for a CPU time: shapes.dll KIND MILLISECONDS. Every shape ends in Hot, whose
+// Runs one shape of stack for a CPU time: shapes.dll KIND MILLISECONDS. "all" runs each of them that long, writes a
+// line and waits. Every shape ends in Hot, whose
 // callers tests/e2e/dotnet.py lists.
 using System;
 using System.Collections.Generic;
@@ -131,16 +132,79 @@ namespace Shapes
 			return n;
 		}
 
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static bool IsExpected(Exception e)
+		{
+			for (int i = 0; i < 50; i++)
+				sink += Hot(sink);
+			return e is InvalidOperationException;
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static long ByFilter(long n)
+		{
+			try {
+				return Throws(n);
+			} catch (Exception e) when (IsExpected(e)) {
+				return 2;
+			}
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static long ByThrow(long n)
+		{
+			try {
+				return Throws(n);
+			} catch (InvalidOperationException) {
+				return 2;
+			}
+		}
+
+		class Finalized
+		{
+			~Finalized()
+			{
+				for (int i = 0; i < 50; i++)
+					sink += Hot(sink);
+			}
+		}
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static long ByFinalizer(long n)
+		{
+			new Finalized();
+			GC.Collect();
+			GC.WaitForPendingFinalizers();
+			return 2;
+		}
+
+		class Node
+		{
+			public Node Next;
+			public byte[] Bytes;
+		}
+
+		static readonly Node[] nodes = new Node[4096];
+
+		[MethodImpl(MethodImplOptions.NoInlining)]
+		static long ByGarbage(long n)
+		{
+			for (int i = 0; i < nodes.Length; i++)
+				nodes[i] = new Node { Next = (i & 15) != 0 ? nodes[i - 1] : null,
+						      Bytes = new byte[i & 255] };
+			return 2;
+		}
+
 		[UnmanagedFunctionPointer(CallingConvention.Cdecl)]
 		delegate int Compare(IntPtr a, IntPtr b);
 
 		[DllImport("libc", EntryPoint = "qsort")]
 		static extern void Sort(int[] items, IntPtr n, IntPtr size, Compare compare);
 
-		static int CompareItems(IntPtr a, IntPtr b)
+		static unsafe int CompareItems(IntPtr a, IntPtr b)
 		{
 			sink += Hot(sink);
-			return Marshal.ReadInt32(a) - Marshal.ReadInt32(b);
+			return *(int *)a - *(int *)b;
 		}
 
 		static readonly Compare compare = CompareItems;
@@ -178,6 +242,10 @@ namespace Shapes
 			case "async": return n => Fetch(n).Result;
 			case "iterator": return ByIterator;
 			case "catch": return ByCatch;
+			case "filter": return ByFilter;
+			case "throw": return ByThrow;
+			case "finalizer": return ByFinalizer;
+			case "garbage": return ByGarbage;
 			case "callback": return ByCallback;
 			case "dynamic": return MakeDynamic();
 			}
@@ -185,20 +253,37 @@ namespace Shapes
 		}
 
 		// The CPU time of the process in microseconds.
-		[DllImport("libc")]
-		static extern long clock();
+		[DllImport("libc", EntryPoint = "clock")]
+		static extern long Clock();
 
 		static void Loop(Func<long, long> shape, int ms)
 		{
-			long end = clock() + ms * 1000L;
-			while (clock() < end)
+			long end = Clock() + ms * 1000L;
+			while (Clock() < end)
 				sink += shape(sink);
+		}
+
+		[DllImport("libc", EntryPoint = "write")]
+		static extern IntPtr Write(int fd, byte[] text, IntPtr n);
+
+		static void RunAll(int ms)
+		{
+			string[] kinds = { "chain", "interface", "delegate", "lambda", "generic", "async",
+					   "iterator", "catch", "filter", "finalizer", "callback", "dynamic" };
+			foreach (string kind in kinds)
+				Loop(ShapeOf(kind), ms);
+			Write(1, new byte[] { (byte)'\n' }, (IntPtr)1);
+			Thread.Sleep(-1);
 		}
 
 		public static int Main(string[] args)
 		{
-			int ms = int.Parse(args[1]);
-			if (args[0] == "thread") {
+			int ms = 0;
+			foreach (char c in args[1])
+				ms = ms * 10 + c - '0';
+			if (args[0] == "all") {
+				RunAll(ms);
+			} else if (args[0] == "thread") {
 				Thread t = new Thread(() => Loop(Outer, ms));
 				t.Start();
 				t.Join();
