@@ -35,6 +35,8 @@ SHAPES = {
     # the runtime searches for the handler, on top of the method that throws
     "throw": [TOP + r"Shapes\.Program\.ByThrow Shapes\.Program\.Throws ...", TOP + r"Shapes\.Program\.ByThrow ..."],
     "finalizer": [r"clone3 ... Shapes\.Program\.Finalized\.Finalize " + LEAF],
+    # storing a reference calls a write barrier, which the runtime copies to where it has no range for code
+    "garbage": [TOP + r"Shapes\.Program\.ByGarbage ...", TOP + r"Shapes\.Program\.ByGarbage \[\.NET.stub\]"],
     "callback": [TOP + r"Shapes\.Program\.ByCallback dynamicClass\.IL_STUB_PInvoke ... "
                        r"dynamicClass\.IL_STUB_ReversePInvoke Shapes\.Program\.CompareItems " + LEAF],
     "dynamic": [TOP + r"dynamicClass\.Made " + LEAF],
@@ -44,13 +46,13 @@ SHAPES = {
 
 # Shapes that depend on structures of the runtime that differ between versions, and on those that a servicing release
 # could change.
-SINGLE_SHAPES = ("chain", "generic", "async", "catch", "filter", "callback", "dynamic")
+SINGLE_SHAPES = ("chain", "generic", "async", "catch", "filter", "garbage", "callback", "dynamic")
 SERVICING_SHAPES = ("chain", "callback")
 # Shapes that are run with settings that change where code is and how it is compiled.
 SETTINGS = {"without W^X": (("callback", "dynamic"), "DOTNET_EnableWriteXorExecute=0"),
             "without tiers": (("chain", "filter"), "DOTNET_TieredCompilation=0")}
 # Code within this function is judged; default: Hot.
-WITHIN = {"throw": r"Shapes\.Program\.ByThrow"}
+WITHIN = {"throw": r"Shapes\.Program\.ByThrow", "garbage": r"Shapes\.Program\.ByGarbage|\[anonymous.code\]"}
 
 
 def judge(runtime, shape, *settings):

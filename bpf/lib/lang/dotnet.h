@@ -70,13 +70,47 @@ WALK_FN int dotnet_stub(__u32 which, __u32 slot)
 	return walk_fail(w, WALK_ERR_NO_RULE);
 }
 
+/*
+ * Leaves a copy of a write barrier, which the runtime makes outside of all ranges: methods call it,
+ * and it uses no stack. WALK_OTHER if no method has called the code at the pc.
+ */
+WALK_FN int dotnet_barrier(__u32 which, __u32 slot)
+{
+	struct walk *w = walk_get(which);
+	__u64 pc, sp, ra = 0;
+	int r;
+
+	if (!w)
+		return WALK_STOP;
+	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
+	pc = w->regs[UREG_RIP];
+	sp = w->regs[UREG_RSP];
+	if (w->is_call || stack_word(w, sp, &ra))
+		return WALK_OTHER;
+	w->regs[UREG_RIP] = ra;
+	w->is_call = 1;
+	r = dotnet_find_range(which, slot);
+	w->regs[UREG_RIP] = pc;
+	w->is_call = 0;
+	if (r || w->lang.dotnet.kind & DOTNET_RANGE_STUBS)
+		return WALK_OTHER;
+	if (walk_is_return(which, ra) != WALK_CONTINUE) {
+		mapping_find(w, pc);
+		return WALK_OTHER;
+	}
+	dotnet_push(w, DOTNET_STUB, w->process.vms[slot].vm, 0, 0, 1);
+	return walk_to_caller(w, ra, sp + 8, w->regs[UREG_RBP], w->regs[UREG_RBX]);
+}
+
 /* Steps through code that is in a range of the runtime's; WALK_OTHER if it is in none. */
 static __always_inline int dotnet_step_generated(struct walk *w, __u32 which, __u32 slot)
 {
 	int r = dotnet_find_range(which, slot);
 
+	if (r == DOTNET_NEXT_OTHER)
+		return dotnet_barrier(which, slot);
 	if (r)
-		return r == DOTNET_NEXT_ABSENT ? walk_absent(w) : WALK_OTHER;
+		return walk_absent(w);
 	r = DOTNET_NEXT_STUB;
 	if (w->lang.dotnet.kind & DOTNET_RANGE_CODE)
 		r = dotnet_in_heap(w, which, slot);
