@@ -88,12 +88,16 @@ static inline __u64 dotnet_method_key(__u64 desc, __u64 table, __u64 name)
 	       name << 8;
 }
 
-/* The function in which a pc was found before. */
+/*
+ * The function in which a pc was found before. Code in a heap may have been replaced since: the
+ * slot holds while the code has the same header, and that the same method with the same cookie.
+ */
 struct dotnet_slot {
 	__u64 pc, base;
+	__u64 header, method; /* of code in a heap; else 0 */
 	__u32 pid;
-	__u32 begin, unwind; /* distances from base */
-	__u32 pad;
+	__u32 begin, unwind, code; /* distances from base */
+	__u32 cookie, pad;
 };
 
 enum { DOTNET_SLOTS = 512 };

@@ -76,21 +76,21 @@ WALK_FN int dotnet_stub(__u32 which, __u32 slot)
  */
 WALK_FN int dotnet_barrier(__u32 which, __u32 slot)
 {
-	struct walk *w = walk_get(which);
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	__u64 pc, sp, ra = 0;
 	int r;
 
 	if (!w)
 		return WALK_STOP;
 	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
-	pc = w->regs[UREG_RIP];
-	sp = w->regs[UREG_RSP];
+	pc = w->regs[UREG_PC];
+	sp = w->regs[UREG_SP];
 	if (w->is_call || stack_word(w, sp, &ra))
 		return WALK_OTHER;
-	w->regs[UREG_RIP] = ra;
+	w->regs[UREG_PC] = ra;
 	w->is_call = 1;
 	r = dotnet_find_range(which, slot);
-	w->regs[UREG_RIP] = pc;
+	w->regs[UREG_PC] = pc;
 	w->is_call = 0;
 	if (r || w->lang.dotnet.kind & DOTNET_RANGE_STUBS)
 		return WALK_OTHER;
@@ -99,7 +99,7 @@ WALK_FN int dotnet_barrier(__u32 which, __u32 slot)
 		return WALK_OTHER;
 	}
 	dotnet_push(w, DOTNET_STUB, w->process.vms[slot].vm, 0, 0, 1);
-	return walk_to_caller(w, ra, sp + 8, w->regs[UREG_RBP], w->regs[UREG_RBX]);
+	return walk_to_caller(w, ra, sp + 8, w->regs[UREG_FP], w->regs[UREG_AUX]);
 }
 
 /* Steps through code that is in a range of the runtime's; WALK_OTHER if it is in none. */

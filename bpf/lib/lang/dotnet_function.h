@@ -146,13 +146,73 @@ static __always_inline int dotnet_identify(struct dotnet_walk *d, const struct d
 	return 0;
 }
 
+/* The slot for @pc, in which another pc may be. */
+static __always_inline struct dotnet_slot *dotnet_slot_of(struct walk *w, __u64 pc)
+{
+	return &w->lang.dotnet.slots[((pc ^ w->record.head.pid) * 0x9e3779b97f4a7c15ULL >> 54) &
+				     (DOTNET_SLOTS - 1)];
+}
+
+/* True if @slot has the function of @pc, in the range that was found. */
+static __always_inline int dotnet_slot_holds(const struct walk *w, const struct dotnet_slot *slot,
+					     __u64 pc)
+{
+	return slot->pc == pc && slot->base == w->lang.dotnet.range &&
+	       slot->pid == w->record.head.pid;
+}
+
+static __always_inline void dotnet_slot_set(struct walk *w, struct dotnet_slot *slot, __u64 pc,
+					    __u64 header)
+{
+	const struct dotnet_walk *d = &w->lang.dotnet;
+
+	slot->pc = pc;
+	slot->base = d->range;
+	slot->pid = w->record.head.pid;
+	slot->begin = (__u32)(d->begin - d->range);
+	slot->unwind = (__u32)(d->unwind - d->range);
+	slot->header = header;
+	slot->method = d->method;
+	slot->code = (__u32)(d->code - d->range);
+	slot->cookie = d->cookie;
+}
+
+/* Takes the method of a pc in a heap from its slot. Returns DOTNET_NEXT_SCAN if it does not hold.
+ */
+WALK_FN int dotnet_recall(__u32 which, __u32 vm_slot)
+{
+	struct walk *w = lang_walk_get(LANG_DOTNET, which);
+	const struct dotnet_slot *slot;
+	const struct dotnet_vm *vm;
+	struct dotnet_walk *d;
+	__u64 word = 0, pc;
+
+	if (!w)
+		return DOTNET_NEXT_OTHER;
+	vm = dotnet_get(w->process.vms[bounded_here(vm_slot) & (VM_SLOTS_MAX - 1)].vm);
+	d = &w->lang.dotnet;
+	pc = w->regs[UREG_PC] - w->is_call;
+	slot = dotnet_slot_of(w, pc);
+	if (!vm || !dotnet_slot_holds(w, slot, pc) || !slot->header)
+		return DOTNET_NEXT_SCAN;
+	d->code = d->range + slot->code;
+	if (read_user(&word, sizeof(word), d->code - 8) || word != slot->header ||
+	    read_user(&word, sizeof(word), slot->header + DOTNET_HEADER_METHOD) ||
+	    word != slot->method || dotnet_identify(d, vm, word) || d->cookie != slot->cookie)
+		return DOTNET_NEXT_SCAN;
+	d->begin = d->range + slot->begin;
+	d->unwind = d->range + slot->unwind;
+	d->place = (__u32)(w->regs[UREG_PC] - d->code);
+	return DOTNET_NEXT_UNWIND;
+}
+
 /* The code at d->code contains the pc: reads its header. */
 WALK_FN int dotnet_read_header(__u32 which, __u32 slot)
 {
 	struct walk *w = lang_walk_get(LANG_DOTNET, which);
 	const struct dotnet_vm *vm;
 	struct dotnet_walk *d;
-	__u64 header = 0, head[2], at;
+	__u64 header = 0, head[2], at, pc;
 	__u32 n;
 	int r;
 
@@ -174,6 +234,9 @@ WALK_FN int dotnet_read_header(__u32 which, __u32 slot)
 	if (r == DOTNET_NEXT_UNWIND && dotnet_identify(d, vm, head[0]))
 		r = DOTNET_NEXT_ABSENT;
 	d->place = (__u32)(w->regs[UREG_PC] - d->code);
+	pc = w->regs[UREG_PC] - w->is_call;
+	if (r == DOTNET_NEXT_UNWIND)
+		dotnet_slot_set(w, dotnet_slot_of(w, pc), pc, header);
 	return r == DOTNET_NEXT_STUB ? DOTNET_NEXT_OTHER : r;
 }
 
@@ -181,8 +244,10 @@ WALK_FN int dotnet_read_header(__u32 which, __u32 slot)
 static __always_inline int dotnet_in_heap(struct walk *w, __u32 which, __u32 slot)
 {
 	struct dotnet_walk *d = &w->lang.dotnet;
-	int r = DOTNET_NEXT_SCAN;
+	int r = dotnet_recall(which, slot);
 
+	if (r != DOTNET_NEXT_SCAN)
+		return r;
 	d->word = (__u32)((w->regs[UREG_PC] - w->is_call - d->map_base) >>
 			  (DOTNET_NIBBLE_SHIFT + 3));
 	for (int i = 0; i < DOTNET_SCANS_MAX && r == DOTNET_NEXT_SCAN; i++)
@@ -205,9 +270,8 @@ WALK_FN int dotnet_in_image(__u32 which)
 		return DOTNET_NEXT_OTHER;
 	d = &w->lang.dotnet;
 	pc = w->regs[UREG_PC] - w->is_call;
-	slot = &d->slots[((pc ^ w->record.head.pid) * 0x9e3779b97f4a7c15ULL >> 54) &
-			 (DOTNET_SLOTS - 1)];
-	if (slot->pc == pc && slot->base == d->range && slot->pid == w->record.head.pid) {
+	slot = dotnet_slot_of(w, pc);
+	if (dotnet_slot_holds(w, slot, pc)) {
 		d->begin = d->range + slot->begin;
 		d->unwind = d->range + slot->unwind;
 	} else {
@@ -215,11 +279,7 @@ WALK_FN int dotnet_in_image(__u32 which)
 			w, dotnet_search(d->table, d->n_functions, (__u32)(pc - d->range)));
 		if (r != DOTNET_NEXT_UNWIND)
 			return r;
-		slot->pc = pc;
-		slot->base = d->range;
-		slot->pid = w->record.head.pid;
-		slot->begin = (__u32)(d->begin - d->range);
-		slot->unwind = (__u32)(d->unwind - d->range);
+		dotnet_slot_set(w, slot, pc, 0);
 	}
 	d->method = d->begin;
 	d->cookie = vm_cookie(d->begin);
