@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the walk knows about the processor's code and frames. Everything here is a function of
+ * The forms of the processor's code and frames. Everything here is a function of
  * values that the walk has read. Each folder of bpf/arch defines:
  *
  * arch_is_call(before)              a call ends with these eight bytes, as one little-endian word

@@ -26,7 +26,7 @@
 
 enum { FRAMES_MAX = 64, STACK_BYTES = 24 * 1024 };
 
-/* What the handler of the signal found. */
+/* The findings of the signal's handler. */
 static struct {
 	volatile sig_atomic_t n; /* times that it ran */
 	uint64_t regs[UREG_COUNT];

@@ -21,6 +21,7 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "capture/process_image.h"
 #include "elf/image.h"
@@ -323,13 +324,11 @@ static int open_cfi(struct stepper *s)
 static int get_registers(struct stepper *s)
 {
 	struct user_regs_struct u;
+	struct iovec all = { &u, sizeof(u) };
 
-	if (ptrace(PTRACE_GETREGS, s->pid, NULL, &u) < 0)
+	if (ptrace(PTRACE_GETREGSET, s->pid, NT_PRSTATUS, &all) < 0)
 		return -errno;
-	memcpy(s->regs,
-	       (uint64_t[UREG_COUNT]){ u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8,
-				       u.r9, u.r10, u.r11, u.r12, u.r13, u.r14, u.r15, u.rip },
-	       sizeof(s->regs));
+	arch_registers(&u, s->regs);
 	return 0;
 }
 

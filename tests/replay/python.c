@@ -18,10 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "base/cleanup.h"
 #include "lang/lang.h"
 #include "lang/vm_memory.h"
@@ -170,6 +172,7 @@ static int check(pid_t pid, const char *expected, long rounds)
 	_cleanup_(memory_freep) struct memory *memory = NULL;
 	struct unwind_walk_input in = { .read = memory_read };
 	struct user_regs_struct u;
+	struct iovec all = { &u, sizeof(u) };
 	static char text[TEXT_MAX];
 	int r = process_image_init(&im);
 
@@ -183,14 +186,14 @@ static int check(pid_t pid, const char *expected, long rounds)
 		r = memory_new(&memory, pid);
 	if (r == 0)
 		r = find_machine(l, &im);
-	if (r < 0 || ptrace(PTRACE_GETREGS, pid, NULL, &u) < 0)
+	if (r < 0 || ptrace(PTRACE_GETREGSET, pid, NT_PRSTATUS, &all) < 0)
 		return r < 0 ? r : -errno;
 	unwind_walker_set_vms(im.walker, &world.vms.tables);
 	memcpy(in.regs, snap.regs, sizeof(in.regs));
 	in.stack = snap.stack.data;
 	in.stack_len = snap.stack.len;
 	in.stack_at = in.regs[UREG_SP];
-	in.fs_base = u.fs_base;
+	in.fs_base = arch_thread_pointer(&u);
 	in.ctx = memory;
 	memory_note(memory, true);
 	describe(l, walk(l, &im, &in), text);

@@ -34,7 +34,7 @@ static inline void arch_registers(const struct user_regs_struct *u, uint64_t out
 	out[32] = u->pc;
 }
 
-/* Not among these registers: ptrace has it as NT_ARM_TLS. Only the runtimes of languages need it.
+/* Not among these registers: ptrace has it as NT_ARM_TLS. The runtimes of languages need it.
  */
 static inline uint64_t arch_thread_pointer(const struct user_regs_struct *u)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "tests/test.h"
+#include "tests/x86_64.h"
 
 enum { START = 0x1000, LEN = 0x100, RA = 16 };
 
@@ -309,13 +309,14 @@ static void any_bytes_make_adjacent_rows(void **state)
 	}
 }
 
-TEST_GROUP(test_cfi_program, TEST(an_empty_program_is_one_row),
-	   TEST(rows_end_at_the_end_of_the_function),
-	   TEST(an_advance_that_overflows_goes_to_the_end), TEST(the_consumer_ends_the_run),
-	   TEST(remembered_states_nest_to_a_limit), TEST(offsets_out_of_range_are_marked),
-	   TEST(the_smallest_and_largest_offsets_are_in_range),
-	   TEST(registers_out_of_range_are_marked_or_ignored),
-	   TEST(half_a_definition_requires_the_other_half),
-	   TEST(expressions_are_positions_in_the_section),
-	   TEST(malformed_instructions_keep_the_rows_before), TEST(locations_ascend),
-	   TEST(a_cie_sets_what_restore_returns_to), TEST(any_bytes_make_adjacent_rows))
+TEST_GROUP_OF_X86_64(test_cfi_program, TEST(an_empty_program_is_one_row),
+		     TEST(rows_end_at_the_end_of_the_function),
+		     TEST(an_advance_that_overflows_goes_to_the_end),
+		     TEST(the_consumer_ends_the_run), TEST(remembered_states_nest_to_a_limit),
+		     TEST(offsets_out_of_range_are_marked),
+		     TEST(the_smallest_and_largest_offsets_are_in_range),
+		     TEST(registers_out_of_range_are_marked_or_ignored),
+		     TEST(half_a_definition_requires_the_other_half),
+		     TEST(expressions_are_positions_in_the_section),
+		     TEST(malformed_instructions_keep_the_rows_before), TEST(locations_ascend),
+		     TEST(a_cie_sets_what_restore_returns_to), TEST(any_bytes_make_adjacent_rows))

@@ -9,7 +9,7 @@
 #include "elf/eh_frame_hdr.h"
 #include "elf/image.h"
 #include "tests/cfi.h"
-#include "tests/test.h"
+#include "tests/x86_64.h"
 
 enum {
 	START = 0x1000,
@@ -605,19 +605,19 @@ static void a_false_search_table_finds_nothing(void **state)
 	assert_int_equal(search(&f, 0x1000), -ENOENT);
 }
 
-TEST_GROUP(test_eh_frame, TEST(advances_by_every_instruction),
-	   TEST(keeps_the_rules_of_four_registers), TEST(follows_every_definition_of_the_cfa),
-	   TEST(returns_from_an_expression_with_the_last_offset),
-	   TEST(marks_numbers_that_no_real_code_uses), TEST(nests_remembered_states),
-	   TEST(ends_at_a_malformed_instruction), TEST(refuses_states_nested_too_deep),
-	   TEST(produces_no_row_past_the_functions_end), TEST(the_callback_can_stop_the_replay),
-	   TEST(reads_code_addresses_in_every_encoding),
-	   TEST(refuses_addresses_that_it_cannot_know),
-	   TEST(reads_every_cie_version_and_augmentation), TEST(reads_debug_frame_of_both_widths),
-	   TEST(omits_functions_without_code),
-	   TEST(continues_after_a_terminator_only_inside_a_section),
-	   TEST(keeps_the_rows_before_a_malformed_entry), TEST(skips_functions_without_a_valid_cie),
-	   TEST(finds_a_functions_beginning_by_the_search_table),
-	   TEST(finds_the_neighbors_of_code_without_a_function),
-	   TEST(a_function_with_an_unreadable_fde_begins_by_the_search_table),
-	   TEST(a_false_search_table_finds_nothing))
+TEST_GROUP_OF_X86_64(
+	test_eh_frame, TEST(advances_by_every_instruction), TEST(keeps_the_rules_of_four_registers),
+	TEST(follows_every_definition_of_the_cfa),
+	TEST(returns_from_an_expression_with_the_last_offset),
+	TEST(marks_numbers_that_no_real_code_uses), TEST(nests_remembered_states),
+	TEST(ends_at_a_malformed_instruction), TEST(refuses_states_nested_too_deep),
+	TEST(produces_no_row_past_the_functions_end), TEST(the_callback_can_stop_the_replay),
+	TEST(reads_code_addresses_in_every_encoding), TEST(refuses_addresses_that_it_cannot_know),
+	TEST(reads_every_cie_version_and_augmentation), TEST(reads_debug_frame_of_both_widths),
+	TEST(omits_functions_without_code),
+	TEST(continues_after_a_terminator_only_inside_a_section),
+	TEST(keeps_the_rows_before_a_malformed_entry), TEST(skips_functions_without_a_valid_cie),
+	TEST(finds_a_functions_beginning_by_the_search_table),
+	TEST(finds_the_neighbors_of_code_without_a_function),
+	TEST(a_function_with_an_unreadable_fde_begins_by_the_search_table),
+	TEST(a_false_search_table_finds_nothing))

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "elf/image.h"
-#include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
+#include "tests/x86_64.h"
 
 enum { TEXT = 0x1000 };
 
@@ -180,11 +180,11 @@ static void each_entry_of_a_damaged_search_table_is_a_start(void **state)
 	code_fini(&c);
 }
 
-TEST_GROUP(test_function_extents, TEST(all_addresses_of_a_function_have_its_start),
-	   TEST(a_function_extends_to_where_its_branches_lead),
-	   TEST(a_tail_call_and_a_call_without_return_end_a_function),
-	   TEST(a_conditional_tail_call_ends_at_the_padding),
-	   TEST(data_does_not_hide_the_next_function),
-	   TEST(constants_do_not_hide_the_next_function),
-	   TEST(an_end_is_within_the_limit_and_the_section),
-	   TEST(each_entry_of_a_damaged_search_table_is_a_start))
+TEST_GROUP_OF_X86_64(test_function_extents, TEST(all_addresses_of_a_function_have_its_start),
+		     TEST(a_function_extends_to_where_its_branches_lead),
+		     TEST(a_tail_call_and_a_call_without_return_end_a_function),
+		     TEST(a_conditional_tail_call_ends_at_the_padding),
+		     TEST(data_does_not_hide_the_next_function),
+		     TEST(constants_do_not_hide_the_next_function),
+		     TEST(an_end_is_within_the_limit_and_the_section),
+		     TEST(each_entry_of_a_damaged_search_table_is_a_start))

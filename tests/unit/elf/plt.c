@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
+#include "tests/x86_64.h"
 
 /* The symbols of the file are s1, s2 and s3, and one without a name. */
 enum { N_SYMBOLS = 5, UNNAMED = 4, PLT = 0x1000, PLT_SEC = 0x2000, PLT_GOT = 0x3000, GOT = 0x8000 };
@@ -238,9 +238,10 @@ static void files_without_relocations_have_no_stubs(void **state)
 
 #define PLT_TEST(fn) cmocka_unit_test_setup_teardown(fn, plt_setup, plt_teardown)
 
-TEST_GROUP(test_plt, PLT_TEST(a_stub_is_named_by_the_slot_that_it_jumps_through),
-	   PLT_TEST(stubs_may_be_in_three_sections_of_several_sizes),
-	   PLT_TEST(dynamic_relocations_are_read_only_for_plt_got),
-	   PLT_TEST(relocations_without_a_named_symbol_are_omitted),
-	   TEST(an_incomplete_last_stub_is_omitted), TEST(a_false_entry_size_is_ignored),
-	   PLT_TEST(the_consumer_ends_the_walk), PLT_TEST(files_without_relocations_have_no_stubs))
+TEST_GROUP_OF_X86_64(test_plt, PLT_TEST(a_stub_is_named_by_the_slot_that_it_jumps_through),
+		     PLT_TEST(stubs_may_be_in_three_sections_of_several_sizes),
+		     PLT_TEST(dynamic_relocations_are_read_only_for_plt_got),
+		     PLT_TEST(relocations_without_a_named_symbol_are_omitted),
+		     TEST(an_incomplete_last_stub_is_omitted), TEST(a_false_entry_size_is_ignored),
+		     PLT_TEST(the_consumer_ends_the_walk),
+		     PLT_TEST(files_without_relocations_have_no_stubs))

@@ -262,6 +262,9 @@ static void put_stub(uint8_t *plt, size_t i, uint32_t slot)
 
 static void names_plt_stubs_after_the_functions_they_call(void **state)
 {
+#ifndef __x86_64__
+	skip();
+#endif
 	const Elf64_Rela rela[] = {
 		{ GOT + 8, ELF64_R_INFO(1, R_X86_64_JUMP_SLOT), 0 },
 		{ GOT, ELF64_R_INFO(2, R_X86_64_JUMP_SLOT), 0 },

@@ -9,8 +9,8 @@
 
 #include "elf/gnuhash.h"
 #include "elf/image.h"
-#include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
+#include "tests/x86_64.h"
 
 static struct elf_image *open_at(const char *path)
 {
@@ -68,5 +68,5 @@ static void other_files_have_none(void **state)
 	assert_int_equal(elf_thread_starts(img, starts), 0);
 }
 
-TEST_GROUP(test_thread_start, TEST(threads_of_the_c_library_begin_in_clone),
-	   TEST(threads_of_musl_begin_in_clone), TEST(other_files_have_none))
+TEST_GROUP_OF_X86_64(test_thread_start, TEST(threads_of_the_c_library_begin_in_clone),
+		     TEST(threads_of_musl_begin_in_clone), TEST(other_files_have_none))

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tests/test.h"
+#include "tests/x86_64.h"
 
 static struct x86_insn decode(const char *bytes, size_t len)
 {
@@ -110,5 +110,5 @@ static void decodes_branches(void **state)
 	assert_int_equal(DECODE("\x0f\x0b").kind, X86_TRAP);
 }
 
-TEST_GROUP(test_x86_insn, TEST(decodes_lengths), TEST(refuses_invalid_instructions),
-	   TEST(decodes_instructions_that_change_the_stack), TEST(decodes_branches))
+TEST_GROUP_OF_X86_64(test_x86_insn, TEST(decodes_lengths), TEST(refuses_invalid_instructions),
+		     TEST(decodes_instructions_that_change_the_stack), TEST(decodes_branches))

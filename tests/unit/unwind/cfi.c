@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
 #include "tests/cfi.h"
-#include "tests/test.h"
+#include "tests/x86_64.h"
 
 enum { START = 0x1000 };
 
@@ -187,9 +187,12 @@ static void supports_the_frame_of_a_signal(void **state)
 	assert_int_equal(rule.cfa, UNWIND_CFA_SP_OFF);
 }
 
-TEST_GROUP(test_cfi, TEST(supports_registers_and_offsets), TEST(recognizes_the_outermost_frame),
-	   TEST(supports_a_return_address_in_a_register),
-	   TEST(marks_functions_that_return_to_a_handler), TEST(supports_the_plt_of_the_linker),
-	   TEST(supports_realigned_frames), TEST(supports_frames_of_openssl),
-	   TEST(supports_stg_run_of_ghc), TEST(continues_without_rbx),
-	   TEST(refuses_rules_that_the_walk_does_not_support), TEST(supports_the_frame_of_a_signal))
+TEST_GROUP_OF_X86_64(test_cfi, TEST(supports_registers_and_offsets),
+		     TEST(recognizes_the_outermost_frame),
+		     TEST(supports_a_return_address_in_a_register),
+		     TEST(marks_functions_that_return_to_a_handler),
+		     TEST(supports_the_plt_of_the_linker), TEST(supports_realigned_frames),
+		     TEST(supports_frames_of_openssl), TEST(supports_stg_run_of_ghc),
+		     TEST(continues_without_rbx),
+		     TEST(refuses_rules_that_the_walk_does_not_support),
+		     TEST(supports_the_frame_of_a_signal))

@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "elf/image.h"
 #include "tests/cfi.h"
-#include "tests/test.h"
+#include "tests/x86_64.h"
 
 enum { VADDR = 0x400000, CODE_LEN = 512, NONE = 0 };
 
@@ -445,16 +445,18 @@ static void uses_the_cfi_of_a_debug_file_for_another_file(void **state)
 	assert_rsp(&rows, 32, NONE);
 }
 
-TEST_GROUP(test_file_rows, TEST(sorts_functions_and_preserves_gaps),
-	   TEST(a_later_function_truncates_an_overlapping_one),
-	   TEST(omits_functions_outside_the_text), TEST(keeps_the_good_rows_of_a_malformed_file),
-	   TEST(counts_rules_that_it_cannot_express), TEST(finds_cfi_without_section_headers),
-	   TEST(sweeps_functions_reached_only_through_fini_array),
-	   TEST(assembler_between_functions_with_cfi_needs_no_caller),
-	   TEST(ends_the_walk_at_an_entry_point_without_cfi),
-	   TEST(recognizes_signal_restorers_by_their_code),
-	   TEST(ends_the_walk_at_musls_callers_of_main_and_threads),
-	   TEST(ends_the_walk_at_the_return_of_a_context),
-	   TEST(uses_frame_pointers_around_known_code_without_cfi),
-	   TEST(has_no_rows_for_other_architectures),
-	   TEST(uses_the_cfi_of_a_debug_file_for_another_file))
+TEST_GROUP_OF_X86_64(test_file_rows, TEST(sorts_functions_and_preserves_gaps),
+		     TEST(a_later_function_truncates_an_overlapping_one),
+		     TEST(omits_functions_outside_the_text),
+		     TEST(keeps_the_good_rows_of_a_malformed_file),
+		     TEST(counts_rules_that_it_cannot_express),
+		     TEST(finds_cfi_without_section_headers),
+		     TEST(sweeps_functions_reached_only_through_fini_array),
+		     TEST(assembler_between_functions_with_cfi_needs_no_caller),
+		     TEST(ends_the_walk_at_an_entry_point_without_cfi),
+		     TEST(recognizes_signal_restorers_by_their_code),
+		     TEST(ends_the_walk_at_musls_callers_of_main_and_threads),
+		     TEST(ends_the_walk_at_the_return_of_a_context),
+		     TEST(uses_frame_pointers_around_known_code_without_cfi),
+		     TEST(has_no_rows_for_other_architectures),
+		     TEST(uses_the_cfi_of_a_debug_file_for_another_file))

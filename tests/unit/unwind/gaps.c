@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/gaps.h"
 
-#include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
+#include "tests/x86_64.h"
 #include "unwind/rows.h"
 
 /* The code has functions with CFI before and after a gap, which begins at GAP. */
@@ -213,8 +213,10 @@ static void data_has_no_gaps(void **state)
 
 #define GAPS_TEST(fn) cmocka_unit_test_setup_teardown(fn, gaps_setup, gaps_teardown)
 
-TEST_GROUP(test_gaps, GAPS_TEST(a_gap_between_functions_is_analysed_on_demand),
-	   GAPS_TEST(padding_is_no_gap), GAPS_TEST(without_cfi_short_gaps_are_analysed_at_once),
-	   GAPS_TEST(stubs_of_the_plt_are_short_gaps), TEST(a_range_that_is_skipped_has_no_rows),
-	   TEST(ranges_elsewhere_change_nothing), TEST(sections_outside_of_the_file_have_no_rows),
-	   GAPS_TEST(data_has_no_gaps))
+TEST_GROUP_OF_X86_64(test_gaps, GAPS_TEST(a_gap_between_functions_is_analysed_on_demand),
+		     GAPS_TEST(padding_is_no_gap),
+		     GAPS_TEST(without_cfi_short_gaps_are_analysed_at_once),
+		     GAPS_TEST(stubs_of_the_plt_are_short_gaps),
+		     TEST(a_range_that_is_skipped_has_no_rows),
+		     TEST(ranges_elsewhere_change_nothing),
+		     TEST(sections_outside_of_the_file_have_no_rows), GAPS_TEST(data_has_no_gaps))

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 #include "elf/image.h"
-#include "tests/test.h"
+#include "tests/x86_64.h"
 
 /* A program of one function with a given name, code and stack depths, in the format of Go 1.20. */
 enum {
@@ -401,16 +401,19 @@ static void a_file_without_go_has_no_rows(void **state)
 	assert_int_equal(rows.len, 0);
 }
 
-TEST_GROUP(test_go, TEST(a_leaf_has_its_return_address_on_top),
-	   TEST(rbp_is_saved_by_the_push_that_begins_a_frame),
-	   TEST(rbp_is_saved_after_the_store_of_older_frames),
-	   TEST(assembler_that_only_pushes_keeps_rbp), TEST(outermost_functions_end_the_walk),
-	   TEST(a_function_called_by_a_handler_is_marked),
-	   TEST(a_function_that_leaves_its_stack_ends_the_walk_from_there),
-	   TEST(systemstack_is_unwound_by_its_frame_pointer),
-	   TEST(systemstack_without_a_frame_is_unwound_by_its_callers_frame),
-	   TEST(old_clock_functions_save_rsp_in_rbp), TEST(asmcgocall_leads_back_to_its_goroutine),
-	   TEST(asmcgocall_with_a_frame_uses_it_where_the_stack_stays),
-	   TEST(crosscall2_saves_rbx_for_c), TEST(the_signal_frame_begins_a_byte_early),
-	   TEST(a_popped_return_address_is_in_its_register),
-	   TEST(other_negative_depths_are_unsupported), TEST(a_file_without_go_has_no_rows))
+TEST_GROUP_OF_X86_64(test_go, TEST(a_leaf_has_its_return_address_on_top),
+		     TEST(rbp_is_saved_by_the_push_that_begins_a_frame),
+		     TEST(rbp_is_saved_after_the_store_of_older_frames),
+		     TEST(assembler_that_only_pushes_keeps_rbp),
+		     TEST(outermost_functions_end_the_walk),
+		     TEST(a_function_called_by_a_handler_is_marked),
+		     TEST(a_function_that_leaves_its_stack_ends_the_walk_from_there),
+		     TEST(systemstack_is_unwound_by_its_frame_pointer),
+		     TEST(systemstack_without_a_frame_is_unwound_by_its_callers_frame),
+		     TEST(old_clock_functions_save_rsp_in_rbp),
+		     TEST(asmcgocall_leads_back_to_its_goroutine),
+		     TEST(asmcgocall_with_a_frame_uses_it_where_the_stack_stays),
+		     TEST(crosscall2_saves_rbx_for_c), TEST(the_signal_frame_begins_a_byte_early),
+		     TEST(a_popped_return_address_is_in_its_register),
+		     TEST(other_negative_depths_are_unsupported),
+		     TEST(a_file_without_go_has_no_rows))

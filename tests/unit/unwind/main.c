@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_arena(void);
 int test_cfi(void);
+#ifdef __aarch64__
+int test_cfi_arm64(void);
+#endif
 int test_file_rows(void);
 int test_flat_table(void);
 int test_gaps(void);
@@ -22,6 +25,9 @@ int main(void)
 
 	n_failed += test_arena();
 	n_failed += test_cfi();
+#ifdef __aarch64__
+	n_failed += test_cfi_arm64();
+#endif
 	n_failed += test_file_rows();
 	n_failed += test_flat_table();
 	n_failed += test_gaps();

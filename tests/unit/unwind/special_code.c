@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "elf/image.h"
 #include "tests/cfi.h"
-#include "tests/test.h"
+#include "tests/x86_64.h"
 #include "unwind/file_rows.h"
 
 enum { VADDR = 0x400000, CODE_LEN = 512, MODULE = 1, RESTORES, BOTTOM };
@@ -225,7 +225,8 @@ static void finds_the_bottom_of_coroutines_without_symbols(void **state)
 	}
 }
 
-TEST_GROUP(test_special_code, TEST(finds_the_bottom_of_coroutines_without_symbols),
-	   TEST(ends_the_walk_while_greenlet_switches_stacks),
-	   TEST(recognizes_a_switch_by_any_register), TEST(mistakes_no_other_code_for_a_switch),
-	   TEST(searches_a_switch_within_the_function_only))
+TEST_GROUP_OF_X86_64(test_special_code, TEST(finds_the_bottom_of_coroutines_without_symbols),
+		     TEST(ends_the_walk_while_greenlet_switches_stacks),
+		     TEST(recognizes_a_switch_by_any_register),
+		     TEST(mistakes_no_other_code_for_a_switch),
+		     TEST(searches_a_switch_within_the_function_only))

@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
-#include "tests/test.h"
 #include "tests/unit/unwind/code_file.h"
+#include "tests/x86_64.h"
 #include "unwind/rows.h"
 
 enum { LOST = -1 };
@@ -369,17 +369,18 @@ static void omits_padding_and_excessive_code(void **state)
 	assert_int_equal(s.sw.gaps.len, 0);
 }
 
-TEST_GROUP(test_sweep, TEST(follows_pushes_and_an_early_return),
-	   TEST(a_frame_pointer_holds_where_rsp_is_lost),
-	   TEST(a_frame_pointer_may_be_set_after_other_pushes),
-	   TEST(knows_nothing_after_rsp_is_lost), TEST(where_rsp_is_aligned_the_old_one_leads_up),
-	   TEST(a_register_may_keep_the_old_rsp_until_the_end),
-	   TEST(code_behind_a_call_that_never_returns_is_another_function),
-	   TEST(code_after_a_call_may_be_forgotten_while_it_is_pending_twice),
-	   TEST(a_table_of_jumps_leads_to_code_among_other_things),
-	   TEST(the_state_of_a_function_is_known_if_functions_have_one_frame),
-	   TEST(a_function_returns_if_the_one_that_it_jumps_to_does),
-	   TEST(a_function_after_an_indirect_jump_is_found),
-	   TEST(lazy_plt_entries_count_what_they_push),
-	   TEST(between_functions_with_cfi_only_what_is_called_is_code),
-	   TEST(omits_padding_and_excessive_code))
+TEST_GROUP_OF_X86_64(test_sweep, TEST(follows_pushes_and_an_early_return),
+		     TEST(a_frame_pointer_holds_where_rsp_is_lost),
+		     TEST(a_frame_pointer_may_be_set_after_other_pushes),
+		     TEST(knows_nothing_after_rsp_is_lost),
+		     TEST(where_rsp_is_aligned_the_old_one_leads_up),
+		     TEST(a_register_may_keep_the_old_rsp_until_the_end),
+		     TEST(code_behind_a_call_that_never_returns_is_another_function),
+		     TEST(code_after_a_call_may_be_forgotten_while_it_is_pending_twice),
+		     TEST(a_table_of_jumps_leads_to_code_among_other_things),
+		     TEST(the_state_of_a_function_is_known_if_functions_have_one_frame),
+		     TEST(a_function_returns_if_the_one_that_it_jumps_to_does),
+		     TEST(a_function_after_an_indirect_jump_is_found),
+		     TEST(lazy_plt_entries_count_what_they_push),
+		     TEST(between_functions_with_cfi_only_what_is_called_is_code),
+		     TEST(omits_padding_and_excessive_code))

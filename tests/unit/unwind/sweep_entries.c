@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "elf/image.h"
-#include "tests/test.h"
 #include "tests/unit/unwind/code_file.h"
+#include "tests/x86_64.h"
 
 enum { GAP = 8, GAP_LEN = 48 };
 
@@ -103,6 +103,6 @@ static void tells_code_from_data(void **state)
 	assert_false(unwind_sweep_looks_like_code(&f.sw.gaps.data[0], 28));
 }
 
-TEST_GROUP(test_sweep_entries, TEST(functions_start_where_other_code_leads),
-	   TEST(references_count_only_where_asked),
-	   TEST(a_reference_at_the_end_is_not_read_beyond_it), TEST(tells_code_from_data))
+TEST_GROUP_OF_X86_64(test_sweep_entries, TEST(functions_start_where_other_code_leads),
+		     TEST(references_count_only_where_asked),
+		     TEST(a_reference_at_the_end_is_not_read_beyond_it), TEST(tells_code_from_data))

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "tests/test.h"
+#include "tests/x86_64.h"
 
 enum { VADDR = 0x1000 };
 
@@ -108,8 +108,9 @@ static void a_dead_end_is_one_for_each_instruction_on_its_path(void **state)
 	unwind_sweep_fini(&sw);
 }
 
-TEST_GROUP(test_sweep_lookahead, TEST(a_return_decides_the_depth_and_where_registers_are),
-	   TEST(leave_shows_a_frame_pointer), TEST(a_jump_arrives_with_the_state_of_its_target),
-	   TEST(nothing_is_known_before_an_indirect_jump),
-	   TEST(more_pushes_than_pops_are_no_function),
-	   TEST(a_dead_end_is_one_for_each_instruction_on_its_path))
+TEST_GROUP_OF_X86_64(test_sweep_lookahead, TEST(a_return_decides_the_depth_and_where_registers_are),
+		     TEST(leave_shows_a_frame_pointer),
+		     TEST(a_jump_arrives_with_the_state_of_its_target),
+		     TEST(nothing_is_known_before_an_indirect_jump),
+		     TEST(more_pushes_than_pops_are_no_function),
+		     TEST(a_dead_end_is_one_for_each_instruction_on_its_path))

@@ -2,7 +2,7 @@
 #include "unwind/sweep_step.h"
 
 #include "elf/x86_insn.h"
-#include "tests/test.h"
+#include "tests/x86_64.h"
 
 enum { WORDS = 4096, TOP = WORDS - 8, RAX = 0, R10 = 10, R11 = 11, N_REGS = 16 };
 
@@ -368,10 +368,11 @@ static void any_instructions_leave_a_valid_state(void **state)
 	}
 }
 
-TEST_GROUP(test_sweep_step, TEST(random_functions_have_the_rules_of_a_processor),
-	   TEST(a_frame_pointer_survives_any_move_of_rsp),
-	   TEST(an_aligned_stack_keeps_the_old_rsp_in_a_word),
-	   TEST(the_old_rsp_may_stay_in_a_register),
-	   TEST(effects_that_are_not_understood_lose_the_state), TEST(an_unseen_state_has_no_rule),
-	   TEST(registers_that_are_saved_deep_are_not_noted),
-	   TEST(any_instructions_leave_a_valid_state))
+TEST_GROUP_OF_X86_64(test_sweep_step, TEST(random_functions_have_the_rules_of_a_processor),
+		     TEST(a_frame_pointer_survives_any_move_of_rsp),
+		     TEST(an_aligned_stack_keeps_the_old_rsp_in_a_word),
+		     TEST(the_old_rsp_may_stay_in_a_register),
+		     TEST(effects_that_are_not_understood_lose_the_state),
+		     TEST(an_unseen_state_has_no_rule),
+		     TEST(registers_that_are_saved_deep_are_not_noted),
+		     TEST(any_instructions_leave_a_valid_state))

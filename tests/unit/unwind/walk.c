@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/test.h"
+#include "tests/x86_64.h"
 #include "unwind/flat_table.h"
 #include "unwind/pages.h"
 #include "unwind/rows.h"
@@ -556,17 +556,19 @@ static void class_data_is_cached_for_one_walk_only(void **state)
 	free(jvms);
 }
 
-TEST_GROUP(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
-	   TEST(reads_nothing_below_a_copy_later), TEST(does_not_mix_in_the_stack_of_another_call),
-	   TEST(a_complete_copy_needs_no_other_reads), TEST(reports_that_a_table_was_not_ready),
-	   TEST(a_walk_that_waits_reads_the_stack_of_that_time),
-	   TEST(a_walk_that_waits_knows_that_the_stack_had_changed),
-	   TEST(a_return_address_of_zero_is_the_root),
-	   TEST(a_zero_below_a_return_address_is_no_root),
-	   TEST(a_cleared_frame_pointer_is_no_root_below_a_return_address),
-	   TEST(a_handler_is_the_caller_once_its_registers_are_in_place),
-	   TEST(a_context_that_contradicts_the_stack_is_no_handler),
-	   TEST(a_list_that_was_not_read_with_the_copy_is_not_read_later),
-	   TEST(a_list_that_was_read_with_the_copy_is_used),
-	   TEST(a_list_is_omitted_while_a_stack_is_being_switched),
-	   TEST(class_data_is_cached_for_one_walk_only))
+TEST_GROUP_OF_X86_64(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
+		     TEST(reads_nothing_below_a_copy_later),
+		     TEST(does_not_mix_in_the_stack_of_another_call),
+		     TEST(a_complete_copy_needs_no_other_reads),
+		     TEST(reports_that_a_table_was_not_ready),
+		     TEST(a_walk_that_waits_reads_the_stack_of_that_time),
+		     TEST(a_walk_that_waits_knows_that_the_stack_had_changed),
+		     TEST(a_return_address_of_zero_is_the_root),
+		     TEST(a_zero_below_a_return_address_is_no_root),
+		     TEST(a_cleared_frame_pointer_is_no_root_below_a_return_address),
+		     TEST(a_handler_is_the_caller_once_its_registers_are_in_place),
+		     TEST(a_context_that_contradicts_the_stack_is_no_handler),
+		     TEST(a_list_that_was_not_read_with_the_copy_is_not_read_later),
+		     TEST(a_list_that_was_read_with_the_copy_is_used),
+		     TEST(a_list_is_omitted_while_a_stack_is_being_switched),
+		     TEST(class_data_is_cached_for_one_walk_only))
