@@ -34,8 +34,7 @@ static inline void arch_registers(const struct user_regs_struct *u, uint64_t out
 	out[32] = u->pc;
 }
 
-/* Not among these registers: ptrace has it as NT_ARM_TLS. The runtimes of languages need it.
- */
+/* ptrace has it in another set of registers, NT_ARM_TLS. */
 static inline uint64_t arch_thread_pointer(const struct user_regs_struct *u)
 {
 	return 0;
