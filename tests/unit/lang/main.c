@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_ask(void);
 int test_copy(void);
+int test_beam(void);
+int test_beam_detect(void);
 int test_dotnet(void);
 int test_dotnet_contract(void);
 int test_find(void);
@@ -41,6 +43,8 @@ int main(void)
 
 	n_failed += test_ask();
 	n_failed += test_copy();
+	n_failed += test_beam();
+	n_failed += test_beam_detect();
 	n_failed += test_dotnet();
 	n_failed += test_dotnet_contract();
 	n_failed += test_find();

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Steps through the code of the BEAM's JIT (Erlang, Elixir). Such code runs on the stack of an
+ * Erlang process, which is on that process's heap: rsp points there, r13 to the Process, and no
+ * frame pointer is kept. Calls of C switch to the stack of the scheduler's thread. So a stack
+ * consists of C frames of the scheduler, if there are any, and the frames of the process outside of
+ * them.
+ *
+ * A frame consists of Y registers, below a return address. Y registers are tagged terms, whose
+ * two low bits are never 0; return addresses are aligned to 4. So the first aligned word that leads
+ * into a module is the return address. A process's outermost frame returns to beam_normal_exit.
+ */
+#include "bpf/lib/lang/beam_code.h"
+
+enum {
+	BEAM_SCAN_WORDS = 64,  /* words of a stack that one turn looks at */
+	BEAM_SCAN_TURNS = 17,  /* a frame has at most 1024 Y registers */
+	BEAM_REG_PROCESS = 13, /* r13 */
+	/* keys of threads in glibc's struct pthread: {sequence number, value} */
+	BEAM_KEYS = 0x310,
+	BEAM_KEY_BYTES = 16,
+	BEAM_KEYS_MAX = 32,
+};
+
+static __always_inline void beam_walk_begin(struct walk *w)
+{
+	w->lang.beam.state = BEAM_NOT_READ;
+	w->lang.beam.module = w->lang.beam.module_end = 0;
+	w->lang.beam.on_stack = 0;
+}
+
+static __always_inline void beam_push(struct walk *w, __u32 object, __u32 vm, __u64 addr,
+				      __u32 place, __u32 cookie)
+{
+	__u64 head = VM_FRAME_WORD(object, vm & 0xff, addr);
+
+	w->folded = 0;
+	w->n_second_words++;
+	walk_push(w, head);
+	walk_push(w, VM_PLACE_WORD(place & 0xffffff, cookie));
+	vm_note(w, head, cookie);
+}
+
+/* True if @at is in the heap and stack of the process at @process. */
+static __always_inline int beam_has_stack(const struct beam_vm *vm, __u64 process, __u64 at)
+{
+	__u64 heap[2];
+
+	return !(at & 7) && !read_user(heap, sizeof(heap), process + vm->heap) && at >= heap[0] &&
+	       at <= heap[1];
+}
+
+/*
+ * Finds the stack of the process whose code is at the pc of the leaf: code that calls C has
+ * switched rsp already, or not yet back.
+ */
+WALK_FN int beam_leaf_stack(__u32 which, __u32 slot)
+{
+	struct walk *w = lang_walk_get(LANG_BEAM, which);
+	const struct beam_vm *vm;
+	__u64 process;
+
+	if (!w)
+		return WALK_STOP;
+	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
+	vm = beam_get(w->process.vms[slot].vm);
+	if (!vm)
+		return WALK_STOP;
+	process = w->leaf_regs[BEAM_REG_PROCESS];
+	if (beam_has_stack(vm, process, w->regs[UREG_SP]))
+		w->lang.beam.at = w->regs[UREG_SP];
+	else if (beam_has_stack(vm, process, w->regs[UREG_FP]))
+		w->lang.beam.at = w->regs[UREG_FP];
+	else
+		return walk_fail(w, WALK_ERR_NO_RULE);
+	return WALK_CONTINUE;
+}
+
+/* The Process that the thread runs; 0: none. */
+static __always_inline __u64 beam_current(const struct walk *w, const struct beam_vm *vm,
+					  __u64 bias)
+{
+	__u64 scheduler = 0, process = 0;
+	__u32 key = 0;
+
+	if (read_user(&key, sizeof(key), bias + vm->thread_key) || key >= BEAM_KEYS_MAX ||
+	    read_user(&scheduler, sizeof(scheduler),
+		      w->fs_base + BEAM_KEYS + (__u64)key * BEAM_KEY_BYTES + 8) ||
+	    read_user(&process, sizeof(process), scheduler + vm->current))
+		return 0;
+	return process;
+}
+
+/*
+ * Finds the stack of the process that called C: the JIT keeps its rsp in rbp, and where C may
+ * collect garbage, in the Process, as it may move the stack. WALK_OTHER: the scheduler runs no
+ * process. In the agent it is of a later moment than the sample.
+ */
+WALK_FN int beam_outer_stack(__u32 which, __u32 slot)
+{
+	struct walk *w = lang_walk_get(LANG_BEAM, which);
+	const struct beam_vm *vm;
+	__u64 process, at = 0;
+
+	if (!w)
+		return WALK_STOP;
+	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
+	vm = beam_get(w->process.vms[slot].vm);
+	if (!vm)
+		return WALK_STOP;
+	if (w->absent_is_final)
+		return walk_fail(w, WALK_ERR_STACK_CHANGED);
+	process = beam_current(w, vm, w->process.vms[slot].bias);
+	if (!process)
+		return WALK_OTHER;
+	if (beam_has_stack(vm, process, w->regs[UREG_FP]))
+		at = w->regs[UREG_FP];
+	else if (read_user(&at, sizeof(at), process + vm->stop) || !beam_has_stack(vm, process, at))
+		return walk_fail(w, WALK_ERR_NO_RULE);
+	w->lang.beam.at = at;
+	return WALK_CONTINUE;
+}
+
+/* Looks for the return address in the next words. WALK_OTHER: it is none of them. */
+WALK_FN int beam_scan(__u32 which)
+{
+	struct walk *w = lang_walk_get(LANG_BEAM, which);
+	struct beam_walk *b;
+	__u64 word = 0;
+
+	if (!w)
+		return WALK_STOP;
+	b = &w->lang.beam;
+	for (int i = 0; i < BEAM_SCAN_WORDS; i++) {
+		if (stack_word(w, b->at, &word))
+			return walk_fail(w, WALK_ERR_STACK_READ);
+		b->at += 8;
+		if (word == b->normal_exit)
+			return walk_done(w);
+		if (!(word & 3) && beam_find_module(which, word - 1) == WALK_CONTINUE)
+			return walk_to_caller(w, word, b->at, w->regs[UREG_FP], w->regs[UREG_AUX]);
+	}
+	return WALK_OTHER;
+}
+
+/* Moves to the frame that the return address above w->lang.beam.at leads to. */
+static __always_inline int beam_up(struct walk *w, __u32 which)
+{
+	int r = WALK_OTHER;
+
+	w->lang.beam.on_stack = 1;
+	for (int i = 0; i < BEAM_SCAN_TURNS && r == WALK_OTHER; i++)
+		r = beam_scan(which);
+	return r == WALK_OTHER ? walk_fail(w, WALK_ERR_NO_RULE) : r;
+}
+
+/*
+ * Pushes the frame of the function at the pc. Code of the JIT that is in no module calls C, or
+ * C calls it: it is omitted, except as the leaf. WALK_OTHER: this is not the JIT's code.
+ */
+static __always_inline int beam_push_at_pc(struct walk *w, __u32 which, __u32 slot)
+{
+	__u64 pc = w->regs[UREG_PC] - w->is_call, exit = w->lang.beam.normal_exit;
+	__u32 vm = w->process.vms[slot & (VM_SLOTS_MAX - 1)].vm;
+	int r = beam_find_module(which, pc);
+
+	if (r == WALK_CONTINUE)
+		r = beam_find_function(which, slot, pc);
+	if (r == WALK_CONTINUE) {
+		beam_push(w, BEAM_FUNCTION, vm, w->lang.beam.info, pc - w->lang.beam.info,
+			  w->lang.beam.cookie);
+		return r;
+	}
+	if (exit < w->mapping.start || exit >= w->mapping.end)
+		return WALK_OTHER;
+	if (!w->is_call)
+		beam_push(w, BEAM_STUB, vm, 0, 0, 1);
+	return WALK_CONTINUE;
+}
+
+/* Steps through code of the JIT; WALK_OTHER if it is other code. */
+static __always_inline int beam_step_generated(struct walk *w, __u32 which, __u32 slot)
+{
+	int r;
+
+	if (w->lang.beam.state == BEAM_NOT_READ)
+		beam_load(which, slot);
+	if (w->lang.beam.state != BEAM_READ)
+		return WALK_OTHER;
+	r = beam_push_at_pc(w, which, slot);
+	if (r != WALK_CONTINUE)
+		return r;
+	w->lang.beam.at = w->regs[UREG_SP];
+	if (!w->is_call)
+		r = beam_leaf_stack(which, slot);
+	else if (!w->lang.beam.on_stack)
+		r = beam_outer_stack(which, slot);
+	if (r == WALK_OTHER)
+		return walk_done(w);
+	return r == WALK_CONTINUE ? beam_up(w, which) : r;
+}
+
+/* Steps from the loop of a thread for dirty NIFs to the process that it runs. */
+static __always_inline int beam_step_file(__u32 which, __u32 slot, __u64 word)
+{
+	struct walk *w = lang_walk_get(LANG_BEAM, which);
+	int r;
+
+	if (!w || !w->is_call)
+		return WALK_OTHER;
+	if (w->lang.beam.state == BEAM_NOT_READ)
+		beam_load(which, slot);
+	if (w->lang.beam.state != BEAM_READ)
+		return WALK_OTHER;
+	r = beam_outer_stack(which, slot);
+	if (r != WALK_CONTINUE)
+		return r;
+	w->folded = 0;
+	walk_push(w, word);
+	return beam_up(w, which);
+}
+
+/* No function of the runtime has a frame of its own. */
+static __always_inline void beam_push_marker(struct walk *w, __u32 slot)
+{
+}
