@@ -1052,6 +1052,18 @@ def selector():
         yield bytes(data)
 
 
+def beam():
+    """Words to replace in the memory of the process."""
+    rng = random.Random(31)
+    for i in range(600):
+        yield b"".join(
+            struct.pack("<HQ", rng.choice((rng.randrange(0x60), 0x200 + rng.randrange(0x100), 0x400 + rng.randrange(0x200),
+                                           0xd00 + rng.randrange(0x100), 0x1000 + rng.randrange(0x600))) & ~rng.choice((0, 7)),
+                        rng.choice((0, 1, 2, 0x3b, 0xffff, 1 << 16, 0x11000 + rng.randrange(0x400), 0x10400,
+                                    rng.getrandbits(32), rng.getrandbits(64), rng.getrandbits(20) << 6 | 0xb)))
+            for _ in range(i % 7))
+
+
 def dotnet():
     """The layout of the assembly in memory, and words to replace."""
     rng = random.Random(29)
