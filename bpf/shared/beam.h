@@ -78,6 +78,5 @@ struct beam_walk {
 	__u64 info; /* the function of the current frame: address of its ErtsCodeInfo */
 	__u64 at;   /* the next word of the process's stack */
 	__u32 cookie;
-	__u8 on_stack; /* rsp is in the stack of an Erlang process */
-	__u8 pad[3];
+	__u32 pad;
 };

@@ -3,10 +3,9 @@
 
 /*
  * Steps through the code of the BEAM's JIT (Erlang, Elixir). Such code runs on the stack of an
- * Erlang process, which is on that process's heap: rsp points there, r13 to the Process, and no
- * frame pointer is kept. Calls of C switch to the stack of the scheduler's thread. So a stack
- * consists of C frames of the scheduler, if there are any, and the frames of the process outside of
- * them.
+ * Erlang process, which is on that process's heap: rsp points there, and no frame pointer is kept.
+ * Calls of C switch to the stack of the scheduler's thread. So a stack consists of C frames of the
+ * scheduler, if there are any, and the frames of the process outside of them.
  *
  * A frame consists of Y registers, below a return address. Y registers are tagged terms, whose
  * two low bits are never 0; return addresses are aligned to 4. So the first aligned word that leads
@@ -15,9 +14,13 @@
 #include "bpf/lib/lang/beam_code.h"
 
 enum {
-	BEAM_SCAN_WORDS = 64,  /* words of a stack that one turn looks at */
-	BEAM_SCAN_TURNS = 17,  /* a frame has at most 1024 Y registers */
-	BEAM_REG_PROCESS = 13, /* r13 */
+	BEAM_SCAN_WORDS = 16, /* words of a stack that one turn looks at */
+	BEAM_SCAN_TURNS = 65, /* a frame has at most 1024 Y registers */
+	/*
+	 * bytes of a thread's stack below its TLS block, where the JIT's code begins its calls of
+	 * C; a scheduler's stack has at least 160 KiB
+	 */
+	BEAM_THREAD_BYTES = 128 << 10,
 	/* keys of threads in glibc's struct pthread: {sequence number, value} */
 	BEAM_KEYS = 0x310,
 	BEAM_KEY_BYTES = 16,
@@ -28,7 +31,6 @@ static __always_inline void beam_walk_begin(struct walk *w)
 {
 	w->lang.beam.state = BEAM_NOT_READ;
 	w->lang.beam.module = w->lang.beam.module_end = 0;
-	w->lang.beam.on_stack = 0;
 }
 
 static __always_inline void beam_push(struct walk *w, __u32 object, __u32 vm, __u64 addr,
@@ -50,32 +52,6 @@ static __always_inline int beam_has_stack(const struct beam_vm *vm, __u64 proces
 
 	return !(at & 7) && !read_user(heap, sizeof(heap), process + vm->heap) && at >= heap[0] &&
 	       at <= heap[1];
-}
-
-/*
- * Finds the stack of the process whose code is at the pc of the leaf: code that calls C has
- * switched rsp already, or not yet back.
- */
-WALK_FN int beam_leaf_stack(__u32 which, __u32 slot)
-{
-	struct walk *w = lang_walk_get(LANG_BEAM, which);
-	const struct beam_vm *vm;
-	__u64 process;
-
-	if (!w)
-		return WALK_STOP;
-	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
-	vm = beam_get(w->process.vms[slot].vm);
-	if (!vm)
-		return WALK_STOP;
-	process = w->leaf_regs[BEAM_REG_PROCESS];
-	if (beam_has_stack(vm, process, w->regs[UREG_SP]))
-		w->lang.beam.at = w->regs[UREG_SP];
-	else if (beam_has_stack(vm, process, w->regs[UREG_FP]))
-		w->lang.beam.at = w->regs[UREG_FP];
-	else
-		return walk_fail(w, WALK_ERR_NO_RULE);
-	return WALK_CONTINUE;
 }
 
 /* The Process that the thread runs; 0: none. */
@@ -150,7 +126,6 @@ static __always_inline int beam_up(struct walk *w, __u32 which)
 {
 	int r = WALK_OTHER;
 
-	w->lang.beam.on_stack = 1;
 	for (int i = 0; i < BEAM_SCAN_TURNS && r == WALK_OTHER; i++)
 		r = beam_scan(which);
 	return r == WALK_OTHER ? walk_fail(w, WALK_ERR_NO_RULE) : r;
@@ -193,9 +168,7 @@ static __always_inline int beam_step_generated(struct walk *w, __u32 which, __u3
 	if (r != WALK_CONTINUE)
 		return r;
 	w->lang.beam.at = w->regs[UREG_SP];
-	if (!w->is_call)
-		r = beam_leaf_stack(which, slot);
-	else if (!w->lang.beam.on_stack)
+	if (w->fs_base - w->regs[UREG_SP] < BEAM_THREAD_BYTES)
 		r = beam_outer_stack(which, slot);
 	if (r == WALK_OTHER)
 		return walk_done(w);

@@ -244,6 +244,7 @@ static int beam_detect(const struct elf_image *img, const struct vm_tables *tabl
 }
 
 const struct lang beam_lang = {
+	.name_part = "beam",
 	.detect = beam_detect,
 	.expand = beam_expand,
 	.read = beam_read,
