@@ -100,7 +100,7 @@ def marks(program):
     at, starts = collections.defaultdict(set), {}
     with open(program, encoding="utf-8") as f:
         for i, text in enumerate(f, 1):
-            m = re.search(r"(?:#|//|--) at (\w+)$", text)
+            m = re.search(r"(?:#|//|--|%) at (\w+)$", text)
             if m:
                 at[m[1]].add(i)
             m = re.match(r"[\w\s]*\b(?:def|sub|function) (?:\w+[.:])?(\w+)", text)
