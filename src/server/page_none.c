@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "base/err.h"
+#include "net/http.h"
 #include "server/api.h"
 #include "server/connect.h"
 #include "server/login.h"
