@@ -332,8 +332,7 @@ static void a_cleared_frame_pointer_is_no_root_below_a_return_address(void **sta
 /* Position of the context of a handler, in the frame of the second function. */
 enum { CONTEXT = 3, HANDLER_OFF = 0x20 };
 
-/* All functions return to exception handlers; the second one is about to enter that of the seventh.
- */
+/* All functions return to exception handlers; the second is about to enter that of the seventh. */
 static void begin_with_handler(struct scene *s)
 {
 	const unsigned int slot = FRAME_WORDS * 5 + 1;
