@@ -61,12 +61,12 @@ static __always_inline int rule_says(const struct unwind_rule *rule, __u32 what)
 
 /*
  * True in the last instructions of a function that returns to an exception handler: GCC has its
- * stack pointer in rcx, and then the address, at which no call returns.
+ * stack pointer in UREG_EH_SP, and then the address, at which no call returns.
  */
 static __always_inline int rule_jumps(const struct unwind_rule *rule)
 {
-	return rule->cfa_reg == UREG_RCX && (rule->cfa == UNWIND_CFA_SP_RA_REG ||
-					     (rule->cfa == UNWIND_CFA_REG && rule->cfa_off == 8));
+	return rule->cfa_reg == UREG_EH_SP && (rule->cfa == UNWIND_CFA_SP_RA_REG ||
+					       (rule->cfa == UNWIND_CFA_REG && rule->cfa_off == 8));
 }
 
 /*

@@ -93,8 +93,8 @@ struct walk {
 	__u8 by_frame_pointer; /* the frame was reached by a frame pointer: its fp is what its
 				  callee saved */
 	__u8 absent_is_final;  /* unreadable memory does not exist: set in the agent */
-	__u8 is_published; /* process describes the program completely: its stack can be walked */
-	__u8 is_raw;       /* the agent walks the stack */
+	__u8 is_published;  /* process describes the program completely: its stack can be walked */
+	__u8 is_raw;        /* the agent walks the stack */
 	__u8 at_breakpoint; /* pc is a breakpoint whose instruction the kernel may have emulated:
 			       see breakpoint.h */
 	__u8 at_root; /* a return address or a frame pointer of zero was read: see walk_root() */

@@ -35,9 +35,9 @@ struct program {
 	bool main_thread_ended;
 	/* The main thread existed when last checked, and no event of its end was seen since. */
 	bool main_thread_alive;
-	bool is_stale;          /* /proc must be read before the mappings are right */
-	bool has_unread;        /* a file of the mappings was not read */
-	bool is_unconfirmed;    /* they were just read, and may be of a later program */
+	bool is_stale;       /* /proc must be read before the mappings are right */
+	bool has_unread;     /* a file of the mappings was not read */
+	bool is_unconfirmed; /* they were just read, and may be of a later program */
 	bool has_records;
 	bool is_named;          /* its name need not be read from /proc */
 	bool is_swept_away;     /* a sweep did not find it, which may have been an error */

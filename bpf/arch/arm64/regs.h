@@ -11,6 +11,8 @@ enum {
 	UREG_FP = 29,
 	UREG_AUX = 19, /* the first callee-saved register */
 	UREG_RA = UREG_LR,
+	UREG_EH_DATA = 0, /* the first register that an exception handler receives */
+	UREG_EH_SP = 255, /* none: GCC adds to sp instead */
 	UREG_MASK = 31,
 };
 

@@ -3,7 +3,6 @@
 
 /* x86-64: the registers in DWARF's order (System V psABI AMD64, figure 3.36). */
 enum {
-	UREG_RCX = 2,
 	UREG_RBX = 3,
 	UREG_RBP = 6,
 	UREG_RSP = 7,
@@ -15,7 +14,8 @@ enum {
 	UREG_FP = UREG_RBP,
 	UREG_RA = UREG_RIP,
 	UREG_AUX = UREG_RBX, /* the frame register of ld.so's lazy binding and of some assembly */
-	UREG_EH_DATA = 0, /* the first register that an exception handler receives: rax */
+	UREG_EH_DATA = 0,    /* the first register that an exception handler receives: rax */
+	UREG_EH_SP = 2,      /* the one in which GCC has the stack pointer of a handler: rcx */
 	/* rules may name the registers up to this one; a mask that bounds their numbers */
 	UREG_MASK = 15,
 };

@@ -248,8 +248,8 @@ static __always_inline int dotnet_in_heap(struct walk *w, __u32 which, __u32 slo
 
 	if (r != DOTNET_NEXT_SCAN)
 		return r;
-	d->word = (__u32)((w->regs[UREG_PC] - w->is_call - d->map_base) >>
-			  (DOTNET_NIBBLE_SHIFT + 3));
+	d->word =
+		(__u32)((w->regs[UREG_PC] - w->is_call - d->map_base) >> (DOTNET_NIBBLE_SHIFT + 3));
 	for (int i = 0; i < DOTNET_SCANS_MAX && r == DOTNET_NEXT_SCAN; i++)
 		r = dotnet_scan(which);
 	if (r)

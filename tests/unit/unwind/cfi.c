@@ -103,7 +103,7 @@ static void marks_functions_that_return_to_a_handler(void **state)
 		    0x0c, 6, 16, 0x80, 9, 0x81, 8);
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8, .cfa_reg = UNWIND_EH_RETURN), 0x80,
 		    9);
-	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_REG, .cfa_off = 8, .cfa_reg = UREG_RCX), 0x0c, 2, 8,
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_REG, .cfa_off = 8, .cfa_reg = UREG_EH_SP), 0x0c, 2, 8,
 		    0x80, 9);
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8), 0x81, 8);
 }
