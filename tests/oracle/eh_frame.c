@@ -183,6 +183,15 @@ static bool their_return_address(Dwarf_Frame *frame, int ra_reg, struct unwind_r
 	return true;
 }
 
+/* Functions save the first register of exception handlers only if they return to one. */
+static bool returns_to_handler(Dwarf_Frame *frame)
+{
+	uint8_t how = 0;
+	int16_t at;
+
+	return their_saved(frame, 0, &how, &at) && how == UNWIND_SAVED_CFA;
+}
+
 static bool their_rule(Dwarf_Frame *frame, struct unwind_rule *out)
 {
 	Dwarf_Op mem[3], *ops;
@@ -214,8 +223,13 @@ static bool their_rule(Dwarf_Frame *frame, struct unwind_rule *out)
 	} else if (out->aux == UNWIND_SAVED_UNDEF) {
 		out->aux = UNWIND_SAVED_SAME;
 	}
-	return dwarf_frame_cfa(frame, &ops, &n) == 0 && their_cfa(ops, n, out) &&
-	       their_return_address(frame, ra_reg, out);
+	if (dwarf_frame_cfa(frame, &ops, &n) != 0 || !their_cfa(ops, n, out) ||
+	    !their_return_address(frame, ra_reg, out))
+		return false;
+	if ((out->cfa == UNWIND_CFA_SP_OFF || out->cfa == UNWIND_CFA_FP_OFF) &&
+	    returns_to_handler(frame))
+		out->cfa_reg = UNWIND_EH_RETURN;
+	return true;
 }
 
 static void show(const char *who, const struct unwind_rule *r)

@@ -80,8 +80,8 @@ def access_log(cameo, tmp):
         f.write("secret-of-agents shop\n")
     server = Server(cameo, os.path.join(tmp, "log"), "--access-log", path, "--auth-token-file", tokens)
     token = {"Authorization": "Bearer secret-of-agents"}
-    server.ask(PAGE + "Tree?secret=in-url", QUERY, {**JSON, **token})
-    server.ask(PAGE + "Tree", QUERY, JSON)
+    server.ask(PAGE + "Tree", QUERY, {**JSON, **token})
+    server.ask(PAGE + "Tree?secret=in-url", QUERY, JSON)
     server.ask("/a%20%22b%0astatus=200")
     until(lambda: len(lines_of(path)) >= 3)
     text = lines_of(path)
