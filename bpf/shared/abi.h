@@ -283,6 +283,8 @@ struct unwind_process {
 	__u32 languages; /* of its runtimes: bits 1 << enum vm_lang */
 	/* Indices of programs that know them (bpf/lib/walk_programs.h); below WALK_PROGRAMS_MAX. */
 	__u16 walk, lists;
+	/* Load bias of the runtime that reports where its code is; 0: there is none. */
+	__u64 reporting_bias;
 	struct vm_slot vms[VM_SLOTS_MAX];
 };
 

@@ -114,8 +114,8 @@ struct jvm_vm {
 			    */
 	__u16 pad_ref;
 	__u64 ref_base;
-	__u64 entry_pc; /* address of the variable with the return address into
-			   Continuation.enterSpecial(); 0: unknown */
+	__u64 entry_pc; /* virtual address in the file of the variable with the return
+			   address into Continuation.enterSpecial(); 0: unknown */
 	/* used only by the symbolizer */
 	struct jvm_field scopes_data, scopes_pcs, pcs_end, metadata, metadata_end;
 	struct jvm_field immutable_data, mutable_data;

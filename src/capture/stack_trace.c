@@ -215,6 +215,7 @@ int stack_trace_walk(struct stack_trace *t, const struct stack_trace_thread *thr
 		return r;
 	in.process = t->image.process;
 	memcpy(in.process.vms, slots, sizeof(slots));
+	in.process.reporting_bias = t->generator_bias;
 	memcpy(in.regs, thread->regs, sizeof(in.regs));
 	stack.n_words = unwind_walk(t->image.walker, &in, &stack.words, &t->complete);
 	stack.n_vm_words = unwind_walk_vm_words(t->image.walker, &stack.vm_words, &stack.truncated);

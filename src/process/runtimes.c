@@ -41,6 +41,7 @@ void runtimes_describe(const struct runtimes *m, const struct file_table *files,
 
 	memset(out->vms, 0, sizeof(out->vms));
 	out->generated_pending = 0;
+	out->reporting_bias = 0;
 	out->languages = 0;
 	for (uint32_t i = 0; i < mapping_set_count(maps) && n < VM_SLOTS_MAX; i++) {
 		const struct unwind_mapping *map = mapping_set_get(maps, i);
@@ -49,14 +50,16 @@ void runtimes_describe(const struct runtimes *m, const struct file_table *files,
 		if (!lang)
 			continue;
 		out->languages |= lang->language;
-		if (lang->attaches)
+		if (lang->attaches) {
 			out->generated_pending = !m->attached && m->tries < TRIES_MAX;
-		else
+			out->reporting_bias = bias;
+		} else {
 			out->vms[n++] = (struct vm_slot){
 				.vm = lang->vm,
 				.file = map->file,
 				.bias = bias,
 			};
+		}
 	}
 }
 

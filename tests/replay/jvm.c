@@ -121,6 +121,7 @@ static void tell(struct target *t, struct langs *l, char *out)
 
 	world.n_reads = 0;
 	t->in.process = t->im.process;
+	t->in.process.reporting_bias = t->bias;
 	stack.n_words = unwind_walk(t->im.walker, &t->in, &stack.words, &complete);
 	assert(stack.n_words > 0 && stack.n_words <= RECORD_WORDS_MAX);
 	assert(complete || stack.words[stack.n_words - 1] >> FRAME_KIND_SHIFT == FRAME_ERROR);

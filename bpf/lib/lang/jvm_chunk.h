@@ -133,7 +133,8 @@ static __always_inline int jvm_leave_continuation(struct walk *w, const struct j
 {
 	__u64 pc = 0;
 
-	if (!vm || !vm->entry_pc || read_user(&pc, sizeof(pc), vm->entry_pc) || !pc)
+	if (!vm || !vm->entry_pc ||
+	    read_user(&pc, sizeof(pc), vm->entry_pc + w->process.reporting_bias) || !pc)
 		return WALK_STOP;
 	return walk_to_caller(w, pc, w->lang.jvm.chunk_return, 0, w->regs[UREG_AUX]);
 }

@@ -326,7 +326,7 @@ int jvm_attach(const struct vm_tables *tables, uint32_t vm, uint64_t bias,
 	j.vm.file_vm = vm;
 	running = is_running(&j) && has_interpreter(&j, major);
 	if (running)
-		jvm_chunks_read(j.facts, p, &j.vm);
+		jvm_chunks_read(j.facts, bias, p, &j.vm);
 	r = put_heaps(&j);
 	if (r == 0 && running)
 		r = put_interpreter(&j);

@@ -211,8 +211,6 @@ static int read_chunks(const struct job *j, struct jvm_vm *out)
 	uint64_t continuation = find_class(j, CONTINUATION), chunk = find_class(j, STACK_CHUNK);
 	struct class c;
 
-	if (j->facts[JVM_FACT_CONTINUATION_PC].found)
-		out->entry_pc = fact(j, JVM_FACT_CONTINUATION_PC);
 	if (!continuation || read_class(j, continuation, &c) < 0 ||
 	    read_references(j, is_narrow(&c), out) < 0)
 		return -EBADMSG;
@@ -238,14 +236,17 @@ static int read_chunks(const struct job *j, struct jvm_vm *out)
 	return 0;
 }
 
-void jvm_chunks_read(const struct jvm_found facts[JVM_FACT_MAX], const struct lang_process *p,
-		     struct jvm_vm *out)
+void jvm_chunks_read(const struct jvm_found facts[JVM_FACT_MAX], uint64_t bias,
+		     const struct lang_process *p, struct jvm_vm *out)
 {
 	const struct job j = { facts, p, out };
 	struct jvm_vm vm = *out;
 
 	if (facts[JVM_FACT_KLASSES].found && facts[JVM_FACT_KLASS_POOL].found &&
 	    facts[JVM_FACT_KLASS_FIELDS].found && facts[JVM_FACT_KLASS_LAYOUT].found &&
-	    read_chunks(&j, &vm) == 0)
+	    read_chunks(&j, &vm) == 0) {
+		if (facts[JVM_FACT_CONTINUATION_PC].found)
+			vm.entry_pc = fact(&j, JVM_FACT_CONTINUATION_PC) - bias;
 		*out = vm;
+	}
 }

@@ -14,6 +14,8 @@ enum {
 static struct jvm_found facts[JVM_FACT_MAX];
 static struct jvm_vm vm;
 
+enum { BIAS = 16 };
+
 static int chunks_setup(void **state)
 {
 	struct jvm_memory *j = malloc(sizeof(*j));
@@ -31,7 +33,7 @@ static bool found(struct jvm_memory *j)
 {
 	struct jvm_vm before = vm, after = vm;
 
-	jvm_chunks_read(facts, &j->m.process, &after);
+	jvm_chunks_read(facts, BIAS, &j->m.process, &after);
 	if (!after.chunk_stack) {
 		assert_memory_equal(&after, &before, sizeof(after));
 		return false;
@@ -137,10 +139,10 @@ static void the_caller_of_a_continuation_may_be_unknown(void **state)
 	struct jvm_vm known = vm, unknown = vm;
 
 	facts[JVM_FACT_CONTINUATION_PC] = (struct jvm_found){ true, 8, JVM_FREE_AT };
-	jvm_chunks_read(facts, &j->m.process, &known);
-	assert_int_equal(known.entry_pc, JVM_FREE_AT);
+	jvm_chunks_read(facts, BIAS, &j->m.process, &known);
+	assert_int_equal(known.entry_pc, JVM_FREE_AT - BIAS);
 	facts[JVM_FACT_CONTINUATION_PC].found = false;
-	jvm_chunks_read(facts, &j->m.process, &unknown);
+	jvm_chunks_read(facts, BIAS, &j->m.process, &unknown);
 	assert_int_equal(unknown.entry_pc, 0);
 	assert_int_equal(unknown.chunk_stack, known.chunk_stack);
 	assert_true(known.chunk_stack);
