@@ -593,6 +593,11 @@ void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages)
 	walk_programs_request(s->walks, languages, &walk, &lists);
 }
 
+void sampler_wait_for_programs(struct sampler *s, uint64_t limit_ns)
+{
+	walk_programs_wait(s->walks, limit_ns);
+}
+
 int sampler_put_executable(struct sampler *s, const struct executable_key *key,
 			   const struct executable *e)
 {

@@ -26,22 +26,19 @@ enum stage { STAGE_LISTS, STAGE_WALK, STAGES };
 
 enum { KINDS = 4 };
 
-/* The sets of languages of a stage, by index. */
-struct stage_sets {
-	uint32_t all; /* languages of the stage */
-	uint32_t languages[WALK_PROGRAMS_MAX];
-	uint32_t n, n_done; /* sets, and those of them that were loaded or refused */
-};
+/* The index of the program that knows all lists. */
+enum { LISTS_ALL = 1 };
 
 struct walk_programs {
 	struct sample_bpf *skel;
 	pthread_mutex_t lock;
-	pthread_cond_t requested;
+	pthread_cond_t requested, done;
 	pthread_t thread;
 	bool has_thread;
 	/* the rest is guarded by the lock */
 	bool stop;
-	struct stage_sets stages[STAGES];
+	uint32_t languages[WALK_PROGRAMS_MAX]; /* the sets of languages of walks, by index */
+	uint32_t n, n_done; /* sets, and those of them that were loaded or refused */
 	struct walk_programs_stats stats;
 };
 
@@ -148,35 +145,27 @@ static int load(struct sample_bpf *first, enum stage stage, uint32_t languages, 
 	return r;
 }
 
-/*
- * The first stage with a set that is not loaded yet. Lists come first, because samples have no
- * functions of interpreters until then.
- */
-static enum stage next_stage(const struct walk_programs *p)
+static void count_load(struct walk_programs *p, int r)
 {
-	enum stage stage = 0;
-
-	while (stage < STAGES && p->stages[stage].n_done == p->stages[stage].n)
-		stage++;
-	return stage;
-}
-
-/* Loads the next program of @stage; the lock is not held meanwhile. */
-static void load_next(struct walk_programs *p, enum stage stage)
-{
-	struct stage_sets *sets = &p->stages[stage];
-	uint32_t index = sets->n_done, languages = sets->languages[index];
-	int r;
-
-	pthread_mutex_unlock(&p->lock);
-	r = load(p->skel, stage, languages, index);
-	pthread_mutex_lock(&p->lock);
-	sets->n_done++;
 	if (r == 0)
 		p->stats.n_loaded++;
 	else
 		p->stats.n_refused++;
+}
+
+/* Loads the next walk; the lock is not held meanwhile. */
+static void load_next(struct walk_programs *p)
+{
+	uint32_t index = p->n_done, languages = p->languages[index];
+	int r;
+
+	pthread_mutex_unlock(&p->lock);
+	r = load(p->skel, STAGE_WALK, languages, index);
+	pthread_mutex_lock(&p->lock);
+	p->n_done++;
+	count_load(p, r);
 	p->stats.load_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	pthread_cond_signal(&p->done);
 }
 
 static void *run(void *arg)
@@ -185,10 +174,8 @@ static void *run(void *arg)
 
 	pthread_mutex_lock(&p->lock);
 	while (!p->stop) {
-		enum stage stage = next_stage(p);
-
-		if (stage < STAGES)
-			load_next(p, stage);
+		if (p->n_done < p->n)
+			load_next(p);
 		else
 			pthread_cond_wait(&p->requested, &p->lock);
 	}
@@ -206,15 +193,16 @@ int walk_programs_new(struct walk_programs **out, struct sample_bpf *skel, struc
 	if (!p)
 		return -ENOMEM;
 	p->skel = skel;
-	p->stages[STAGE_LISTS] = (struct stage_sets){ .all = LANGUAGES_LIST, .n = 1, .n_done = 1 };
-	p->stages[STAGE_WALK] = (struct stage_sets){ .all = LANGUAGES_CODE, .n = 1, .n_done = 1 };
+	p->n = p->n_done = 1;
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->requested, NULL);
+	pthread_cond_init(&p->done, NULL);
 	r = publish(skel, STAGE_WALK, 0);
 	if (r < 0) {
 		walk_programs_free(p);
 		return kernel_error(r, "make BPF programs callable", err);
 	}
+	count_load(p, load(skel, STAGE_LISTS, LANGUAGES_LIST, LISTS_ALL));
 	*out = p;
 	return 0;
 }
@@ -230,51 +218,55 @@ void walk_programs_free(struct walk_programs *p)
 	if (p->has_thread)
 		pthread_join(p->thread, NULL);
 	pthread_cond_destroy(&p->requested);
+	pthread_cond_destroy(&p->done);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
 
 /* The index of @languages, which are added if they are new. The last set has all languages. */
-static uint32_t find_or_add(struct stage_sets *sets, uint32_t languages)
+static uint32_t find_or_add(struct walk_programs *p, uint32_t languages)
 {
 	uint32_t i;
 
-	for (i = 0; i < sets->n; i++)
-		if (sets->languages[i] == languages)
+	for (i = 0; i < p->n; i++)
+		if (p->languages[i] == languages)
 			return i;
 	if (i == WALK_PROGRAMS_MAX)
 		return i - 1;
-	sets->languages[i] = i == WALK_PROGRAMS_MAX - 1 ? sets->all : languages;
-	sets->n++;
+	p->languages[i] = i == WALK_PROGRAMS_MAX - 1 ? LANGUAGES_CODE : languages;
+	p->n++;
 	return i;
-}
-
-/* The index of the program of @stage for a process with @languages. */
-static uint16_t request(struct walk_programs *p, enum stage stage, uint32_t languages)
-{
-	struct stage_sets *sets = &p->stages[stage];
-	uint32_t index = find_or_add(sets, languages & sets->all);
-
-	if (index >= sets->n_done && !p->has_thread)
-		p->has_thread = thread_start(&p->thread, run, p) == 0;
-	return (uint16_t)index;
 }
 
 void walk_programs_request(struct walk_programs *p, uint32_t languages, uint16_t *out_walk,
 			   uint16_t *out_lists)
 {
 	pthread_mutex_lock(&p->lock);
-	*out_lists = request(p, STAGE_LISTS, languages);
-	*out_walk = request(p, STAGE_WALK, languages);
+	*out_lists = languages & LANGUAGES_LIST ? LISTS_ALL : 0;
+	*out_walk = (uint16_t)find_or_add(p, languages & LANGUAGES_CODE);
+	if (*out_walk >= p->n_done && !p->has_thread)
+		p->has_thread = thread_start(&p->thread, run, p) == 0;
 	pthread_cond_signal(&p->requested);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void walk_programs_wait(struct walk_programs *p, uint64_t limit_ns)
+{
+	uint64_t until_ns = clock_ns(CLOCK_REALTIME) + limit_ns;
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
+					.tv_nsec = (long)(until_ns % 1000000000) };
+	int r = 0;
+
+	pthread_mutex_lock(&p->lock);
+	while (r == 0 && p->has_thread && p->n_done < p->n)
+		r = pthread_cond_timedwait(&p->done, &p->lock, &until);
 	pthread_mutex_unlock(&p->lock);
 }
 
 void walk_programs_stats(struct walk_programs *p, struct walk_programs_stats *out)
 {
 	pthread_mutex_lock(&p->lock);
-	*out = p->stats; /* its n_waiting is 0 */
-	for (int i = 0; i < STAGES; i++)
-		out->n_waiting += p->stages[i].n - p->stages[i].n_done;
+	*out = p->stats;
+	out->n_waiting = p->n - p->n_done;
 	pthread_mutex_unlock(&p->lock);
 }

@@ -2,11 +2,12 @@
 #pragma once
 
 /*
- * The BPF programs of the stages that know languages (bpf/lib/walk_programs.h), one of each stage
- * for each set of languages that a process has. The walk without languages is loaded with the other
- * programs. The others are loaded by a thread when they are first requested, because the kernel's
- * verifier takes up to a tenth of a second for one. A helper of sampler.c: nothing else includes
- * it, and all functions run on the sampler's thread.
+ * The BPF programs of the stages that know languages (bpf/lib/walk_programs.h). One program knows
+ * the lists of all runtimes; it is loaded at the start, since frames of lists cannot be read later.
+ * Of walks there is one for each set of languages that a process has. The one without languages is
+ * loaded with the other programs, and the others by a thread when they are first requested, because
+ * the kernel's verifier takes up to a tenth of a second for one. A helper of sampler.c: nothing
+ * else includes it, and all functions run on the sampler's thread.
  */
 #include <stdint.h>
 
@@ -21,8 +22,8 @@ struct err;
 void walk_programs_prepare(struct sample_bpf *skel);
 
 /*
- * Makes the walks without languages callable. @skel is loaded, and borrowed until
- * walk_programs_free(). Starts no thread yet. Returns 0 or -errno.
+ * Makes the walks without languages callable, and loads the program for lists. @skel is loaded, and
+ * borrowed until walk_programs_free(). Starts no thread yet. Returns 0 or -errno.
  */
 int walk_programs_new(struct walk_programs **out, struct sample_bpf *skel, struct err *err);
 /* Waits for the program that is being loaded. */
@@ -35,6 +36,9 @@ void walk_programs_free(struct walk_programs *p);
  */
 void walk_programs_request(struct walk_programs *p, uint32_t languages, uint16_t *out_walk,
 			   uint16_t *out_lists);
+
+/* Waits until no requested program is being loaded, at most for @limit_ns. */
+void walk_programs_wait(struct walk_programs *p, uint64_t limit_ns);
 
 struct walk_programs_stats {
 	uint32_t n_loaded;  /* without the first */

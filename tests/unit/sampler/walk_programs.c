@@ -95,60 +95,81 @@ static uint32_t n_programs(const struct bpf_map *array)
 	return n;
 }
 
-static void nothing_of_a_language_is_loaded_before_it_is_requested(void **state)
+static void a_walk_of_a_language_is_loaded_when_it_is_requested(void **state)
 {
 	struct fixture f = start();
 	uint16_t walk, lists;
 
 	assert_int_equal(n_programs(f.skel->maps.sample_walks), 1);
-	assert_int_equal(n_programs(f.skel->maps.sample_lists), 0);
 	walk_programs_request(f.programs, 0, &walk, &lists);
 	assert_int_equal(walk, 0);
 	assert_int_equal(lists, 0);
-	assert_int_equal(wait_for_all(&f).n_loaded, 0);
+	assert_int_equal(wait_for_all(&f).n_loaded, 1); /* lists */
 	assert_int_equal(n_programs(f.skel->maps.sample_walks), 1);
 	/* other kinds of samples are not taken */
 	assert_int_equal(n_programs(f.skel->maps.tracepoint_walks), 0);
+	assert_int_equal(n_programs(f.skel->maps.tracepoint_lists), 0);
 	end(&f);
 }
 
-static void a_program_has_the_languages_of_its_set(void **state)
+static void lists_are_loaded_at_the_start(void **state)
+{
+	struct fixture f = start();
+	uint16_t walk, lists, others;
+
+	walk_programs_request(f.programs, PYTHON, &walk, &lists);
+	/* the walk does not depend on languages whose frames are in lists */
+	assert_int_equal(walk, 0);
+	assert_true(program_bytes(f.skel->maps.sample_lists, lists));
+	walk_programs_request(f.programs, PERL | V8, &walk, &others);
+	assert_int_equal(others, lists);
+	assert_int_equal(n_programs(f.skel->maps.sample_lists), 1);
+	end(&f);
+}
+
+static void a_walk_has_the_languages_of_its_set(void **state)
 {
 	struct fixture f = start();
 	struct walk_programs_stats st;
-	uint16_t walk, lists, walk_both, lists_both;
+	uint16_t walk, lists, walk_both;
 
 	walk_programs_request(f.programs, PYTHON | V8, &walk, &lists);
-	walk_programs_request(f.programs, PYTHON | PERL | V8 | JVM, &walk_both, &lists_both);
+	walk_programs_request(f.programs, PYTHON | PERL | V8 | JVM, &walk_both, &lists);
 	assert_int_not_equal(walk, 0);
-	assert_int_not_equal(lists, 0);
 	assert_int_not_equal(walk_both, walk);
-	assert_int_not_equal(lists_both, lists);
 	st = wait_for_all(&f);
-	assert_int_equal(st.n_loaded, 4);
+	assert_int_equal(st.n_loaded, 3);
 	assert_int_equal(st.n_refused, 0);
 	assert_true(st.load_ns > 0);
 	assert_true(program_bytes(f.skel->maps.sample_walks, walk) >
 		    program_bytes(f.skel->maps.sample_walks, 0));
 	assert_true(program_bytes(f.skel->maps.sample_walks, walk_both) >
 		    program_bytes(f.skel->maps.sample_walks, walk));
-	assert_true(program_bytes(f.skel->maps.sample_lists, lists_both) >
-		    program_bytes(f.skel->maps.sample_lists, lists));
 	end(&f);
 }
 
 static void a_set_is_loaded_once(void **state)
 {
 	struct fixture f = start();
-	uint16_t walk, lists, again, lists_again;
+	uint16_t walk, again, lists;
 
-	walk_programs_request(f.programs, PYTHON, &walk, &lists);
-	/* the walk does not depend on languages whose frames are in lists */
-	assert_int_equal(walk, 0);
-	(void)wait_for_all(&f);
-	walk_programs_request(f.programs, PYTHON, &again, &lists_again);
-	assert_int_equal(lists_again, lists);
-	assert_int_equal(wait_for_all(&f).n_loaded, 1);
+	walk_programs_request(f.programs, V8, &walk, &lists);
+	walk_programs_wait(f.programs, LIMIT_NS);
+	assert_true(program_bytes(f.skel->maps.sample_walks, walk));
+	walk_programs_request(f.programs, PYTHON | V8, &again, &lists);
+	assert_int_equal(again, walk);
+	assert_int_equal(wait_for_all(&f).n_loaded, 2);
+	end(&f);
+}
+
+static void a_wait_ends_at_its_limit(void **state)
+{
+	struct fixture f = start();
+	uint16_t walk, lists;
+
+	walk_programs_wait(f.programs, LIMIT_NS); /* nothing is requested */
+	walk_programs_request(f.programs, JVM, &walk, &lists);
+	walk_programs_wait(f.programs, 0);
 	end(&f);
 }
 
@@ -193,7 +214,8 @@ static void the_programs_use_the_maps_of_the_first(void **state)
 	end(&f);
 }
 
-TEST_GROUP(test_walk_programs, TEST(nothing_of_a_language_is_loaded_before_it_is_requested),
-	   TEST(a_program_has_the_languages_of_its_set), TEST(a_set_is_loaded_once),
+TEST_GROUP(test_walk_programs, TEST(a_walk_of_a_language_is_loaded_when_it_is_requested),
+	   TEST(lists_are_loaded_at_the_start), TEST(a_walk_has_the_languages_of_its_set),
+	   TEST(a_set_is_loaded_once), TEST(a_wait_ends_at_its_limit),
 	   TEST(the_end_does_not_wait_for_all_requests),
 	   TEST(the_programs_use_the_maps_of_the_first))
