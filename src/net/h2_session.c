@@ -16,7 +16,6 @@
  */
 #include "net/h2_session.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +27,7 @@
 #include "base/clock.h"
 #include "base/vec.h"
 #include "net/deadline.h"
+#include "net/h2_fields.h"
 #include "net/http_work.h"
 #include "net/name_values.h"
 
@@ -143,34 +143,14 @@ static int make_request(struct stream *st)
 
 /* Responses */
 
-struct fields {
-	nghttp2_nv nv[HTTP_MAX_HEADERS + 3];
-	char names[HTTP_MAX_HEADERS + 3][48];
-	size_t n;
-};
-
-/* HTTP/2 requires field names in lower case (RFC 9113, 8.2). */
-static void add_field(struct fields *f, const char *name, const char *value)
-{
-	char *to = f->names[f->n];
-	size_t len = 0;
-
-	for (; len < sizeof(f->names[0]) - 1 && name[len]; len++)
-		to[len] = (char)tolower((unsigned char)name[len]);
-	f->nv[f->n++] = (nghttp2_nv){ .name = (uint8_t *)to,
-				      .value = (uint8_t *)(uintptr_t)value,
-				      .namelen = len,
-				      .valuelen = strlen(value) };
-}
-
 /* Values live in the response until the stream is freed. */
 static void send_trailers(struct stream *st)
 {
 	const struct http_response *rs = &st->rq->response;
-	struct fields f = { .n = 0 };
+	struct h2_fields f = { .n = 0 };
 
 	for (size_t i = 0; i < rs->n_trailers; i++)
-		add_field(&f, rs->trailers[i].name, rs->trailers[i].value);
+		h2_fields_add(&f, rs->trailers[i].name, rs->trailers[i].value);
 	nghttp2_submit_trailer(st->session->h2, st->id, f.nv, f.n);
 }
 
@@ -203,7 +183,7 @@ static void submit(struct stream *st)
 {
 	const struct http_response *rs = &st->rq->response;
 	const nghttp2_data_provider data = { .source.ptr = st, .read_callback = read_response };
-	struct fields f = { .n = 0 };
+	struct h2_fields f = { .n = 0 };
 	char status[12];
 
 	st->since_ms = clock_monotonic_ms();
@@ -212,11 +192,11 @@ static void submit(struct stream *st)
 		st->rq->response.body.len = 0;
 	}
 	snprintf(status, sizeof(status), "%d", rs->status);
-	add_field(&f, ":status", status);
+	h2_fields_add(&f, ":status", status);
 	if (rs->content_type)
-		add_field(&f, "content-type", rs->content_type);
+		h2_fields_add(&f, "content-type", rs->content_type);
 	for (size_t i = 0; i < rs->n_headers; i++)
-		add_field(&f, rs->headers[i].name, rs->headers[i].value);
+		h2_fields_add(&f, rs->headers[i].name, rs->headers[i].value);
 	nghttp2_submit_response(st->session->h2, st->id, f.nv, f.n, &data);
 }
 
@@ -338,24 +318,10 @@ static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, voi
 	return 0;
 }
 
-/* Browsers may split the list of cookies into several fields (RFC 9113, 8.2.3). */
-static int add_cookies(struct name_values *to, const char *value, size_t len)
-{
-	for (size_t i = 0; i < to->len; i++) {
-		char *joined;
-
-		if (strcmp(to->data[i].name, "cookie") != 0)
-			continue;
-		if (asprintf(&joined, "%s; %.*s", to->data[i].value, (int)len, value) < 0)
-			return -ENOMEM;
-		free(to->data[i].value);
-		to->data[i].value = joined;
-		return 0;
-	}
-	return name_values_add(to, "cookie", 6, value, len);
-}
-
-/* Bounds the headers of a stream. A stream over the limits is reset, its connection stays. */
+/*
+ * Bounds the headers of a stream. A stream over the limits is reset, its connection stays. Browsers
+ * may split the list of cookies into several fields (RFC 9113, 8.2.3).
+ */
 static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
 		     size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags,
 		     void *ctx)
@@ -374,7 +340,8 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 		own = &st->target;
 	if (name_len == 6 && !memcmp(name, "cookie", 6))
 		return st->n_cookies++ == MAX_HEADERS ||
-				       add_cookies(&st->headers, (const char *)value, value_len) < 0
+				       name_values_join(&st->headers, "cookie", "; ",
+							(const char *)value, value_len) < 0
 			       ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE
 			       : 0;
 	if (own && !*own)

@@ -2,6 +2,7 @@
 #include "net/name_values.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -25,6 +26,24 @@ int name_values_add(struct name_values *to, const char *name, size_t name_len, c
 	free(p.name);
 	free(p.value);
 	return -ENOMEM;
+}
+
+int name_values_join(struct name_values *to, const char *name, const char *separator,
+		     const char *value, size_t len)
+{
+	for (size_t i = 0; i < to->len; i++) {
+		char *joined;
+
+		if (strcmp(to->data[i].name, name) != 0)
+			continue;
+		if (asprintf(&joined, "%s%s%.*s", to->data[i].value, separator, (int)len, value) <
+		    0)
+			return -ENOMEM;
+		free(to->data[i].value);
+		to->data[i].value = joined;
+		return 0;
+	}
+	return name_values_add(to, name, strlen(name), value, len);
 }
 
 const char *name_values_find(const struct name_values *v, const char *name)

@@ -21,6 +21,13 @@ void name_values_fini(struct name_values *v);
 int name_values_add(struct name_values *to, const char *name, size_t name_len, const char *value,
 		    size_t value_len);
 
+/*
+ * Appends to the value of the entry with this name, after @separator, or adds an entry. Returns 0
+ * or -ENOMEM.
+ */
+int name_values_join(struct name_values *to, const char *name, const char *separator,
+		     const char *value, size_t len);
+
 /* The value of the first entry with this name, in any case; NULL if there is none. */
 const char *name_values_find(const struct name_values *v, const char *name);
 
