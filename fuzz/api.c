@@ -78,6 +78,7 @@ static void begin(void)
 					    .handler = requests_answer,
 					    .refused = requests_count_refusal,
 					    .admit = requests_admit,
+					    .begin = requests_begin,
 					    .released = requests_release };
 	struct err err = { 0 };
 
@@ -125,7 +126,7 @@ static void send_bytes(const uint8_t *data, size_t len, bool in_pieces)
 	struct h2_session *s;
 	size_t n;
 
-	if (h2_session_new(&s, work, &peer, finish, &f) < 0)
+	if (h2_session_new(&s, work, &peer, finish, NULL, &f) < 0)
 		return;
 	for (; len; data += n, len -= n) {
 		n = in_pieces && data[0] + 1u < len ? data[0] + 1u : len;

@@ -37,7 +37,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	_cleanup_(http_work_closep) struct http_work *work = NULL;
 	_cleanup_(h2_session_freep) struct h2_session *s = NULL;
 
-	if (http_work_open(&work, &opt) < 0 || h2_session_new(&s, work, &peer, ignore, NULL) < 0)
+	if (http_work_open(&work, &opt) < 0 ||
+	    h2_session_new(&s, work, &peer, ignore, NULL, NULL) < 0)
 		return 0;
 	if (h2_session_feed(s, preface, strlen(preface)) == 0)
 		feed(s, data, len);

@@ -143,13 +143,13 @@ static void bury(struct front *f)
 /* Frees a connection, or marks it to be freed when its workers have finished. */
 static void drop(struct connection *c)
 {
+	if (c->h2)
+		h2_session_abandon(c->h2);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
 	if (!c->h2 || !h2_session_working(c->h2))
 		unlink_connection(c);
-	else
-		h2_session_abandon(c->h2);
 }
 
 /* The bytes were only peeked at, so the other server reads them again. */
@@ -163,6 +163,12 @@ static void hand_on(struct connection *c)
 	c->fd = -1;
 	unlink_connection(c);
 	f->opt.other(f->opt.ctx, fd, &peer);
+}
+
+/* The outbox of the session leaves in drop(), before the socket is closed. */
+static void shut_down(void *ctx)
+{
+	shutdown(((struct connection *)ctx)->fd, SHUT_RDWR);
 }
 
 /* Called by a worker. */
@@ -241,7 +247,7 @@ static int is_h2(const struct front *f, size_t len)
 static int begin_h2(struct connection *c)
 {
 	struct front *f = c->front;
-	int r = h2_session_new(&c->h2, f->opt.work, &c->peer, on_done, c);
+	int r = h2_session_new(&c->h2, f->opt.work, &c->peer, on_done, shut_down, c);
 
 	return r < 0 ? r : pump(c);
 }
@@ -529,6 +535,8 @@ void front_close(struct front *f)
 		pthread_join(f->thread, NULL);
 	}
 	while (f->connections) {
+		if (f->connections->h2)
+			h2_session_abandon(f->connections->h2);
 		closep(&f->connections->fd);
 		unlink_connection(f->connections);
 	}

@@ -5,7 +5,9 @@
  * the stream is then freed when its worker has finished.
  *
  * The memory that a client can occupy is bounded: this module limits concurrent streams and
- * headers, http_work limits bodies.
+ * headers, http_work limits bodies. While a client has MAX_QUERIES queries at workers, or has not
+ * received MAX_UNSENT bytes of responses, its further queries wait. http_outbox limits the
+ * responses of all clients.
  *
  * Flow control. Windows of 1 MiB per stream and 8 MiB per connection let an agent send a window of
  * profiles without waiting for a round trip. nghttp2 extends them as data arrives, since a body is
@@ -28,6 +30,7 @@
 #include "base/vec.h"
 #include "net/deadline.h"
 #include "net/h2_fields.h"
+#include "net/http_outbox.h"
 #include "net/http_work.h"
 #include "net/name_values.h"
 
@@ -38,6 +41,8 @@ enum {
 	MAX_ARGS = 64,
 	STREAM_WINDOW = 1 << 20,
 	SESSION_WINDOW = 8 << 20,
+	MAX_UNSENT = 4 << 20,
+	MAX_QUERIES = 24, /* as many as may run with ClickHouse */
 };
 
 /*
@@ -51,11 +56,14 @@ struct stream {
 	char *method, *target;
 	struct name_values headers, args;
 	size_t header_bytes, sent;
+	size_t unsent;          /* bytes of its response, until the stream is freed */
 	unsigned int n_cookies; /* fields */
 	int64_t since_ms;       /* when the request began, or its response */
 	bool working;           /* a worker has the request */
 	bool awaiting;          /* that worker decides about the admission */
 	bool complete;          /* the request has ended */
+	bool is_query;          /* its response may be large */
+	bool waits;             /* until the client has received other responses */
 	bool closed;            /* by the client or nghttp2 */
 	struct stream *next;
 };
@@ -68,6 +76,9 @@ struct h2_session {
 	void *ctx;
 	struct stream *streams;
 	size_t n_working, n_awaiting, n_open;
+	struct http_outbox outbox;
+	size_t unsent; /* of all streams */
+	bool is_gone;  /* the client */
 };
 
 static void stream_free(struct stream *st)
@@ -78,6 +89,8 @@ static void stream_free(struct stream *st)
 		at = &(*at)->next;
 	if (*at)
 		*at = st->next;
+	st->session->unsent -= st->unsent;
+	http_outbox_remove(&st->session->outbox, st->unsent);
 	http_request_free(st->rq);
 	name_values_fini(&st->headers);
 	name_values_fini(&st->args);
@@ -169,6 +182,7 @@ static ssize_t read_response(nghttp2_session *h2, int32_t id, uint8_t *to, size_
 	if (n)
 		memcpy(to, body->data + st->sent, n);
 	st->sent += n;
+	http_outbox_sent(&st->session->outbox, n);
 	if (st->sent < body->len)
 		return (ssize_t)n;
 	*flags |= NGHTTP2_DATA_FLAG_EOF;
@@ -191,6 +205,9 @@ static void submit(struct stream *st)
 		st->rq->response.status = 500;
 		st->rq->response.body.len = 0;
 	}
+	st->unsent = rs->body.len;
+	st->session->unsent += st->unsent;
+	http_outbox_add(&st->session->outbox, st->unsent);
 	snprintf(status, sizeof(status), "%d", rs->status);
 	h2_fields_add(&f, ":status", status);
 	if (rs->content_type)
@@ -221,13 +238,30 @@ static void refuse(struct stream *st, enum http_refusal why, int status, const c
 	submit(st);
 }
 
-/* Queues the complete request of a stream for a worker. */
+/* Must a query wait until its client has received other responses? */
+static bool must_wait(const struct h2_session *s)
+{
+	unsigned int n = 0;
+
+	for (const struct stream *st = s->streams; st; st = st->next)
+		n += st->working && st->is_query;
+	return s->unsent >= MAX_UNSENT || n >= MAX_QUERIES;
+}
+
+/*
+ * Queues the complete request of a stream for a worker. While it waits for the client, its body can
+ * still be dropped in favour of other clients.
+ */
 static void dispatch(struct stream *st)
 {
 	struct http_queue_refusal q;
 	int r;
 
 	if (st->rq->refused || st->working)
+		return;
+	st->is_query = http_request_is_query(st->rq);
+	st->waits = st->is_query && must_wait(st->session);
+	if (st->waits)
 		return;
 	if (!http_request_complete(st->rq)) {
 		refuse(st, HTTP_REFUSED_MEMORY, 429, "too many concurrent requests", 1);
@@ -240,8 +274,22 @@ static void dispatch(struct stream *st)
 		return;
 	st->working = false;
 	st->session->n_working--;
-	q = http_queue_refusal(r);
+	q = http_queue_refusal(st->rq, r);
 	refuse(st, q.why, q.status, q.message, 1);
+}
+
+/* Frees a stream that is over, and queues the first request that waits. */
+static void end_stream(struct stream *st)
+{
+	struct h2_session *s = st->session;
+	struct stream *first = NULL;
+
+	stream_free(st);
+	for (st = s->streams; st; st = st->next)
+		if (st->waits && (!first || st->id < first->id))
+			first = st;
+	if (first && !s->is_gone)
+		dispatch(first);
 }
 
 /* Refuses a request before its body arrives, or continues with it. */
@@ -274,8 +322,8 @@ void h2_session_respond(struct http_request *rq)
 	st->awaiting = false;
 	st->session->n_working--;
 	st->session->n_awaiting -= was_awaiting;
-	if (st->closed)
-		stream_free(st);
+	if (st->closed || st->session->is_gone)
+		end_stream(st);
 	else if (was_awaiting)
 		admitted(st);
 	else
@@ -400,7 +448,7 @@ static int on_close(nghttp2_session *h2, int32_t id, uint32_t error, void *ctx)
 	if (st->working)
 		atomic_store(&st->rq->abandoned, true);
 	else
-		stream_free(st);
+		end_stream(st);
 	return 0;
 }
 
@@ -433,7 +481,7 @@ static int start(struct h2_session *s)
 }
 
 int h2_session_new(struct h2_session **out, struct http_work *work, const struct http_peer *peer,
-		   h2_done_fn done, void *ctx)
+		   h2_done_fn done, h2_shut_down_fn shut_down, void *ctx)
 {
 	_cleanup_(h2_session_freep) struct h2_session *s = calloc(1, sizeof(*s));
 	int r;
@@ -444,6 +492,9 @@ int h2_session_new(struct h2_session **out, struct http_work *work, const struct
 	s->peer = *peer;
 	s->done = done;
 	s->ctx = ctx;
+	s->outbox = (struct http_outbox){ .all = http_work_outboxes(work),
+					  .shut_down = shut_down,
+					  .connection = ctx };
 	r = start(s);
 	if (r == 0)
 		*out = steal_ptr(&s);
@@ -454,9 +505,8 @@ void h2_session_free(struct h2_session *s)
 {
 	if (!s)
 		return;
+	h2_session_abandon(s);
 	nghttp2_session_del(s->h2);
-	while (s->streams)
-		stream_free(s->streams);
 	free(s);
 }
 
@@ -485,9 +535,17 @@ void *h2_session_ctx(const struct http_request *rq)
 
 void h2_session_abandon(struct h2_session *s)
 {
-	for (struct stream *st = s->streams; st; st = st->next)
+	struct stream *next;
+
+	s->is_gone = true;
+	http_outbox_leave(&s->outbox);
+	for (struct stream *st = s->streams; st; st = next) {
+		next = st->next;
 		if (st->working)
 			atomic_store(&st->rq->abandoned, true);
+		else
+			stream_free(st);
+	}
 }
 
 size_t h2_session_working(const struct h2_session *s)
@@ -512,7 +570,7 @@ static bool is_late(const struct stream *st, unsigned int idle_seconds, int64_t 
 		       : responding ? st->rq->response.body.len
 				    : http_request_received(st->rq);
 
-	return !st->working && !st->closed &&
+	return !st->working && !st->waits && !st->closed &&
 	       deadline_is_over(st->since_ms, bytes, idle_seconds, now_ms);
 }
 

@@ -3,7 +3,7 @@
 
 /*
  * The HTTP/2 connection of one client, without its socket: bytes in, requests out, responses in,
- * bytes out. All functions are called on one thread; only the callback of h2_session_new() runs on
+ * bytes out. All functions are called on one thread; only the callbacks of h2_session_new() run on
  * others. The caller moves bytes in both directions and frees the session; it learns from
  * h2_session_ended() when there is nothing more to do.
  */
@@ -22,9 +22,12 @@ struct http_work;
 /* Called by a worker: passes @rq to h2_session_respond() on the session's thread. */
 typedef void (*h2_done_fn)(void *ctx, struct http_request *rq);
 
+/* Shuts down the socket of a client that does not read. Any thread, until h2_session_abandon(). */
+typedef void (*h2_shut_down_fn)(void *ctx);
+
 /* @work must outlive the session; @peer is copied. Returns 0 or -ENOMEM. */
 int h2_session_new(struct h2_session **out, struct http_work *work, const struct http_peer *peer,
-		   h2_done_fn done, void *ctx);
+		   h2_done_fn done, h2_shut_down_fn shut_down, void *ctx);
 
 /* No worker may still process a request. h2_session_working() must be 0. */
 void h2_session_free(struct h2_session *s);
@@ -48,7 +51,11 @@ void h2_session_respond(struct http_request *rq);
 
 void *h2_session_ctx(const struct http_request *rq);
 
-/* The client has disconnected: marks the requests that workers process as abandoned. */
+/*
+ * The client has disconnected: frees its requests, and marks those that workers process as
+ * abandoned. Call before the socket is closed; afterwards, call h2_session_respond() and
+ * h2_session_free() only. It may be called again.
+ */
 void h2_session_abandon(struct h2_session *s);
 
 /* The numbers of requests that workers process and of unanswered requests. */

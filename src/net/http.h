@@ -22,13 +22,16 @@ struct http_peer {
 	char subject[HTTP_MAX_SUBJECT]; /* common name of its verified certificate; "" if none */
 };
 
-enum { HTTP_MAX_HEADERS = 12, HTTP_MAX_TRAILERS = 3, HTTP_MAX_POOLS = 8 };
+enum { HTTP_MAX_HEADERS = 12, HTTP_MAX_TRAILERS = 3, HTTP_MAX_POOLS = 8, HTTP_MAX_GROUP = 80 };
 
 struct http_header {
 	const char *name, *value; /* borrowed until the response is sent */
 };
 
-/* The server zeroes it but for the status. Strings must be constant or live in the request. */
+/*
+ * The server zeroes it but for the status. Strings must be constant or live in the request; its
+ * body does not live that long.
+ */
 struct http_response {
 	int status;               /* 200 unless changed */
 	const char *content_type; /* NULL: none */
@@ -96,10 +99,11 @@ struct http_admission {
 	 * block. The request waits meanwhile, and nothing more is read from its connection.
 	 */
 	bool later;
-	bool no_challenge; /* 401 is sent without WWW-Authenticate */
-	bool no_body;      /* what arrives as the body is counted and discarded */
-	size_t max_body;   /* a limit below that of the options; 0: none */
-	void *token;       /* not NULL: passed to options->released when the request has ended */
+	bool no_challenge;          /* 401 is sent without WWW-Authenticate */
+	bool no_body;               /* what arrives as the body is counted and discarded */
+	size_t max_body;            /* a limit below that of the options; 0: none */
+	char group[HTTP_MAX_GROUP]; /* not empty: options->begin is called for this group */
+	void *token;                /* of options->begin; NULL: none */
 	uint64_t flow; /* requests of equal flows share a part of the queue: a hash of the tenant */
 };
 
@@ -113,8 +117,9 @@ struct http_server_options {
 	size_t n_pools;
 	unsigned int max_connections;
 	unsigned int idle_seconds;
-	size_t max_body;                /* larger requests get status 413 */
-	size_t max_memory;              /* of all bodies together; beyond it status 429 */
+	size_t max_body;   /* larger requests get status 413 */
+	size_t max_memory; /* of all bodies together; beyond it status 429 */
+	size_t max_unsent; /* of all responses that clients have not received; 0: none */
 	const char *tls_cert, *tls_key; /* PEM; NULL: no TLS */
 	const char *tls_client_ca;      /* PEM; verifies certificates of clients; or NULL */
 	http_handler_fn handler;
@@ -128,7 +133,17 @@ struct http_server_options {
 	 */
 	void (*admit)(void *ctx, const struct http_request *rq, bool may_block,
 		      struct http_admission *out);
-	void (*released)(void *ctx, void *token); /* of http_admission; any thread; or NULL */
+	/*
+	 * Called when a request with a group is complete and about to wait for a worker. Sets
+	 * @out->token, or refuses as admit() does. In a thread of input and output.
+	 */
+	void (*begin)(void *ctx, const struct http_request *rq, struct http_admission *out);
+	/*
+	 * Ends what begin() began, as soon as the response has been computed: how fast a client
+	 * sends its request and reads the response has no influence. Any thread.
+	 */
+	void (*released)(void *ctx, void *token);
+	void (*unread)(void *ctx); /* a client that does not read is disconnected; or NULL */
 	void *ctx;
 };
 

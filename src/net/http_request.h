@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "net/http.h"
+#include "net/http_outbox.h"
 
 struct http_work;
 
@@ -58,5 +59,6 @@ struct http_request {
 	bool done;             /* the response is complete */
 	atomic_bool abandoned; /* the client has disconnected */
 	struct http_response response;
+	struct http_outbox outbox; /* of an HTTP/1 connection, which has one response at a time */
 	struct http_request *next;
 };

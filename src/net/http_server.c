@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "net/front.h"
 #include "net/http1_guard.h"
+#include "net/http_outbox.h"
 #include "net/http_pool.h"
 #include "net/http_work.h"
 #include "net/name_values.h"
@@ -32,6 +33,7 @@
 enum {
 	CONNECTION_MEMORY = 32 * 1024,
 	LAST_RESPONSES_S = 5, /* that closing waits for clients which do not read */
+	BLOCK_LEN = 64 * 1024,
 };
 
 struct http_server {
@@ -86,9 +88,46 @@ static void mhd_finish(struct http_request *rq)
 
 static const struct http_connection_ops ops = { mhd_header, mhd_arg, mhd_each_arg, mhd_finish };
 
+static int descriptor_of(struct MHD_Connection *c)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+
+	return info ? info->connect_fd : -1;
+}
+
+/* libmicrohttpd closes the socket after on_completed(), where the outbox leaves. */
+static void shut_down(void *connection)
+{
+	shutdown(descriptor_of(connection), SHUT_RDWR);
+}
+
+/* Called when the block before has been sent. */
+static ssize_t next_block(void *cls, uint64_t pos, char *to, size_t room)
+{
+	struct http_request *rq = cls;
+	const struct buf *body = &rq->response.body;
+	size_t n = body->len - pos < room ? body->len - pos : room;
+
+	http_outbox_sent(&rq->outbox, n);
+	memcpy(to, body->data + pos, n);
+	return (ssize_t)n;
+}
+
 /*
  * The response's buffer stays in the request until the request is freed, so it need not be copied.
+ * libmicrohttpd reports progress for blocks only, so a long one is sent in blocks.
  */
+static struct MHD_Response *make_response(struct http_request *rq)
+{
+	const struct buf *body = &rq->response.body;
+
+	if (body->len > BLOCK_LEN)
+		return MHD_create_response_from_callback(body->len, BLOCK_LEN, next_block, rq,
+							 NULL);
+	return MHD_create_response_from_buffer(body->len, body->data, MHD_RESPMEM_PERSISTENT);
+}
+
 static enum MHD_Result send_response(struct http_server *s, struct http_request *rq)
 {
 	struct http_response *rs = &rq->response;
@@ -100,9 +139,13 @@ static enum MHD_Result send_response(struct http_server *s, struct http_request 
 		rs->body.len = 0;
 	}
 	http1_guard_response(s->guard, rq->connection, rs->body.len);
-	m = MHD_create_response_from_buffer(rs->body.len, rs->body.data, MHD_RESPMEM_PERSISTENT);
+	m = make_response(rq);
 	if (!m)
 		return MHD_NO;
+	rq->outbox = (struct http_outbox){ .all = http_work_outboxes(s->work),
+					   .shut_down = shut_down,
+					   .connection = rq->connection };
+	http_outbox_add(&rq->outbox, rs->body.len);
 	if (rs->content_type)
 		MHD_add_response_header(m, "Content-Type", rs->content_type);
 	for (size_t i = 0; i < rs->n_headers; i++)
@@ -119,14 +162,6 @@ static enum MHD_Result refuse(struct http_server *s, struct http_request *rq, en
 	http_request_refuse(rq, why, status, message, retry_s);
 	http_response_add(&rq->response, "Connection", "close");
 	return send_response(s, rq);
-}
-
-static int descriptor_of(struct MHD_Connection *c)
-{
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
-
-	return info ? info->connect_fd : -1;
 }
 
 /* Refuses what the headers suffice to refuse, before the body is sent. */
@@ -249,7 +284,7 @@ static enum MHD_Result dispatch(struct http_server *s, struct http_request *rq)
 	MHD_suspend_connection(rq->connection);
 	r = http_work_put(rq);
 	if (r < 0) {
-		const struct http_queue_refusal q = http_queue_refusal(r);
+		const struct http_queue_refusal q = http_queue_refusal(rq, r);
 
 		http_request_refuse(rq, q.why, q.status, q.message, 1);
 		rq->done = true;
@@ -313,6 +348,7 @@ static void on_sweep(void *ctx, int64_t now_ms)
 	struct http_server *s = ctx;
 
 	http1_guard_sweep(s->guard, now_ms);
+	http_outboxes_sweep(http_work_outboxes(s->work), now_ms);
 }
 
 /* Takes a connection that is not HTTP/2. */

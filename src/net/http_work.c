@@ -13,11 +13,13 @@
 
 #include "base/clock.h"
 #include "net/http_bodies.h"
+#include "net/http_outbox.h"
 #include "net/http_pool.h"
 
 struct http_work {
 	struct http_server_options opt;
 	struct http_bodies *bodies;
+	struct http_outboxes *outboxes;
 	struct http_pool_options pool_options[HTTP_MAX_POOLS];
 	struct http_pool *pools[HTTP_MAX_POOLS];
 	unsigned int n_pools;
@@ -87,13 +89,24 @@ struct http_request *http_request_new(struct http_work *w, const char *method, c
 	return rq->method && rq->path ? steal_ptr(&rq) : NULL;
 }
 
+/*
+ * Frees what only the computation of a response needs: from now on, the request costs nobody but
+ * its own connection.
+ */
+static void end_computation(struct http_request *rq)
+{
+	if (rq->admission.token)
+		rq->work->opt.released(rq->work->opt.ctx, rq->admission.token);
+	rq->admission.token = NULL;
+	http_bodies_release(rq->work->bodies, rq);
+}
+
 void http_request_free(struct http_request *rq)
 {
 	if (!rq)
 		return;
-	if (rq->admission.token)
-		rq->work->opt.released(rq->work->opt.ctx, rq->admission.token);
-	http_bodies_release(rq->work->bodies, rq);
+	http_outbox_leave(&rq->outbox);
+	end_computation(rq);
 	buf_fini(&rq->response.body);
 	free(rq->method);
 	free(rq->path);
@@ -130,7 +143,7 @@ int http_request_await_admission(struct http_request *rq)
 
 	if (r == 0)
 		return 0;
-	q = http_queue_refusal(r);
+	q = http_queue_refusal(rq, r);
 	rq->is_admitting = false;
 	rq->admission =
 		(struct http_admission){ .status = q.status, .message = q.message, .retry_s = 1 };
@@ -217,6 +230,7 @@ void http_request_refuse(struct http_request *rq, enum http_refusal why, int sta
 
 	if (opt->refused)
 		opt->refused(opt->ctx, rq, why, status);
+	end_computation(rq);
 	rq->refused = true;
 	rs->status = status;
 	rs->content_type = "application/json";
@@ -233,8 +247,11 @@ void http_request_refuse(struct http_request *rq, enum http_refusal why, int sta
 	buf_put_str(&rs->body, "\"}");
 }
 
-struct http_queue_refusal http_queue_refusal(int r)
+struct http_queue_refusal http_queue_refusal(const struct http_request *rq, int r)
 {
+	if (r == -EUSERS)
+		return (struct http_queue_refusal){ HTTP_REFUSED_REQUEST, rq->admission.status,
+						    rq->admission.message };
 	if (r == -ESHUTDOWN)
 		return (struct http_queue_refusal){ HTTP_REFUSED_STOP, 503,
 						    "server is shutting down" };
@@ -242,11 +259,24 @@ struct http_queue_refusal http_queue_refusal(int r)
 					    "too many requests are waiting" };
 }
 
+bool http_request_is_query(const struct http_request *rq)
+{
+	return rq->pool < rq->work->n_pools && rq->work->pool_options[rq->pool].is_query;
+}
+
 int http_work_put(struct http_request *rq)
 {
+	const struct http_server_options *opt = &rq->work->opt;
+	struct http_admission *a = &rq->admission;
+
 	rq->complete_ns = (int64_t)clock_monotonic_ns();
 	if (rq->pool >= rq->work->n_pools)
 		return -ESHUTDOWN;
+	if (a->group[0] && !rq->is_admitting) {
+		opt->begin(opt->ctx, rq, a);
+		if (a->status)
+			return -EUSERS;
+	}
 	return http_pool_put(rq->work->pools[rq->pool], rq);
 }
 
@@ -294,8 +324,14 @@ static void run_request(struct http_request *rq)
 			return;
 		w->opt.handler(w->opt.ctx, rq, &rq->response);
 	}
+	end_computation(rq);
 	rq->done = true;
 	rq->ops->finish(rq);
+}
+
+struct http_outboxes *http_work_outboxes(const struct http_work *w)
+{
+	return w->outboxes;
 }
 
 struct http_pool_state http_work_pool_state(const struct http_work *w, unsigned int pool)
@@ -316,6 +352,7 @@ void http_work_close(struct http_work *w)
 	for (unsigned int i = 0; i < w->n_pools; i++)
 		http_pool_close(w->pools[i]);
 	http_bodies_free(w->bodies);
+	http_outboxes_free(w->outboxes);
 	free(w);
 }
 
@@ -328,7 +365,9 @@ int http_work_open(struct http_work **out, const struct http_server_options *opt
 		return -ENOMEM;
 	w->opt = *opt;
 	w->bodies = http_bodies_new(opt->max_memory, opt->max_body);
-	if (!w->bodies)
+	w->outboxes = http_outboxes_new(&(struct http_outboxes_options){
+		opt->max_unsent, opt->idle_seconds, opt->unread, opt->ctx });
+	if (!w->bodies || !w->outboxes)
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < opt->n_pools && i < HTTP_MAX_POOLS; i++) {
 		w->pool_options[i] = opt->pools[i];

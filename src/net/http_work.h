@@ -13,6 +13,7 @@
 #include "net/http.h"
 #include "net/http_request.h"
 
+struct http_outboxes;
 struct http_pool_state;
 struct http_work;
 
@@ -27,6 +28,9 @@ DEFINE_FREEP(struct http_work, http_work_close)
 
 /* @pool is an index in the options. */
 struct http_pool_state http_work_pool_state(const struct http_work *w, unsigned int pool);
+
+/* The outboxes of the connections that pass their requests to @w. */
+struct http_outboxes *http_work_outboxes(const struct http_work *w);
 
 /*
  * Returns NULL if memory ran out. The connection owns the request, except from http_work_put()
@@ -74,9 +78,13 @@ static inline size_t http_request_received(const struct http_request *rq)
 /* Call when the body has arrived. Returns false if it was dropped; then refuse the request. */
 bool http_request_complete(struct http_request *rq);
 
+/* Does an admitted request belong to a pool of queries? Call before http_work_put(). */
+bool http_request_is_query(const struct http_request *rq);
+
 /*
- * Queues a complete request for a worker. Returns 0; -EAGAIN if the queue is full or -ESHUTDOWN, in
- * which case the connection still owns the request and calls http_request_refuse_queue().
+ * Queues a complete request for a worker. Returns 0; -EAGAIN if the queue is full; -EUSERS if
+ * opt->begin refused it; -ESHUTDOWN. Then the connection still owns the request, and refuses it
+ * with the result of http_queue_refusal().
  */
 int http_work_put(struct http_request *rq);
 
@@ -93,7 +101,7 @@ struct http_queue_refusal {
 	int status;
 	const char *message;
 };
-struct http_queue_refusal http_queue_refusal(int r);
+struct http_queue_refusal http_queue_refusal(const struct http_request *rq, int r);
 
 /* The grpc-status of a refusal with HTTP @status. */
 const char *http_refusal_grpc_status(int status);

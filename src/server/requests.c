@@ -213,13 +213,27 @@ static void admit_tenant(struct server *s, const struct api_method *api, const c
 			refuse_headers(out, 429, "the tenant pushes more than its rate allows");
 		}
 	} else if (api->cost == API_QUERY) {
-		out->token = tenant_limits_begin_query(s->limits, tenant);
-		if (!out->token) {
-			out->retry_s = 1;
-			counters_add(&s->counters, COUNTER_LIMIT_QUERIES);
-			refuse_headers(out, 429, "the tenant has too many queries at once");
-		}
+		snprintf(out->group, sizeof(out->group), "%s", tenant);
 	}
+}
+
+void requests_begin(void *ctx, const struct http_request *rq, struct http_admission *out)
+{
+	struct server *s = ctx;
+
+	out->token = tenant_limits_begin_query(s->limits, out->group);
+	if (out->token)
+		return;
+	out->retry_s = 1;
+	counters_add(&s->counters, COUNTER_LIMIT_QUERIES);
+	refuse_headers(out, 429, "the tenant has too many queries at once");
+}
+
+void requests_unread(void *ctx)
+{
+	struct server *s = ctx;
+
+	counters_add(&s->counters, COUNTER_UNREAD);
 }
 
 void requests_release(void *ctx, void *token)

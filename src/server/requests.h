@@ -14,8 +14,14 @@
 void requests_admit(void *ctx, const struct http_request *rq, bool may_block,
 		    struct http_admission *out);
 
-/* Ends what requests_admit() began for a request, whose token is @token. */
+/* Counts a complete request against the limit of its tenant, or refuses it. */
+void requests_begin(void *ctx, const struct http_request *rq, struct http_admission *out);
+
+/* Ends what requests_begin() began for a request, whose token is @token. */
 void requests_release(void *ctx, void *token);
+
+/* Counts a client that was disconnected because it does not read its responses. */
+void requests_unread(void *ctx);
 
 /* Answers an admitted request, in a worker thread. */
 void requests_answer(void *ctx, const struct http_request *rq, struct http_response *rs);

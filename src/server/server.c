@@ -50,6 +50,8 @@ enum {
 	MAX_BODY = 64 << 20,
 	MAX_BODIES = 128 << 20,
 	BODIES_DIVISOR = 4, /* bodies may take this part of the memory budget */
+	MAX_UNSENT = 64 << 20,
+	UNSENT_DIVISOR = 8, /* responses that clients have not received */
 	RETAIN_SECONDS = 30,
 	SESSION_IDLE_MS = 12 * 3600 * 1000,
 	SESSION_MAX_MS = 7 * 24 * 3600 * 1000,
@@ -304,6 +306,14 @@ static size_t max_bodies(const struct server_options *opt)
 	return part && part < MAX_BODIES ? part : MAX_BODIES;
 }
 
+/* The limit of all responses together that clients have not received. */
+static size_t max_unsent(const struct server_options *opt)
+{
+	size_t part = opt->max_memory / UNSENT_DIVISOR;
+
+	return part && part < MAX_UNSENT ? part : MAX_UNSENT;
+}
+
 static int open_http(struct server *s, struct err *err)
 {
 	struct http_pool_options pools[POOL_MAX];
@@ -318,6 +328,7 @@ static int open_http(struct server *s, struct err *err)
 						  .idle_seconds = IDLE_SECONDS,
 						  .max_body = MAX_BODY,
 						  .max_memory = max_bodies(&s->opt),
+						  .max_unsent = max_unsent(&s->opt),
 						  .tls_cert = (const char *)s->keys.cert.data,
 						  .tls_key = (const char *)s->keys.key.data,
 						  .tls_client_ca =
@@ -325,7 +336,9 @@ static int open_http(struct server *s, struct err *err)
 						  .handler = requests_answer,
 						  .refused = requests_count_refusal,
 						  .admit = requests_admit,
+						  .begin = requests_begin,
 						  .released = requests_release,
+						  .unread = requests_unread,
 						  .ctx = s };
 
 	int r;

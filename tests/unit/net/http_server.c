@@ -23,7 +23,7 @@
 #include "net/http_pool.h"
 #include "tests/test.h"
 
-enum { MAX_BODY = 100000, SMALL_BODY = 10 };
+enum { MAX_BODY = 100000, SMALL_BODY = 10, LARGE = 8 << 20 };
 
 struct scene {
 	struct http_server *server;
@@ -32,7 +32,10 @@ struct scene {
 	atomic_int abandoned; /* handlers that noticed the end of their client */
 	atomic_int handled;
 	atomic_int running; /* handlers that wait in /wait */
+	atomic_int held;    /* tokens of requests that were begun and not released */
+	atomic_int unread;  /* clients that were disconnected because they do not read */
 	atomic_bool go;
+	char block[4096];
 };
 
 /* Repeats the request in the response. /wait waits until it may continue, /trailer adds one. */
@@ -60,6 +63,9 @@ static void handle(void *ctx, const struct http_request *rq, struct http_respons
 			usleep(1000);
 		atomic_fetch_add(&s->abandoned, 1);
 	}
+	if (!strcmp(http_request_path(rq), "/large"))
+		for (int i = 0; i < LARGE; i += (int)sizeof(s->block))
+			buf_put(&rs->body, s->block, sizeof(s->block));
 	atomic_fetch_add(&s->handled, 1);
 	if (!strcmp(http_request_path(rq), "/trailer"))
 		http_response_add_trailer(rs, "grpc-status", "7");
@@ -99,6 +105,33 @@ static void admit(void *ctx, const struct http_request *rq, bool may_block,
 	}
 	out->no_body = !strcmp(http_request_path(rq), "/no-body");
 	out->max_body = !strcmp(http_request_path(rq), "/small-body") ? SMALL_BODY : 0;
+	if (!strcmp(http_request_path(rq), "/large"))
+		snprintf(out->group, sizeof(out->group), "one");
+}
+
+/* A group may have one request at a time. */
+static void begin_request(void *ctx, const struct http_request *rq, struct http_admission *out)
+{
+	struct scene *s = ctx;
+	int held = 0;
+
+	assert_string_equal(out->group, "one");
+	if (atomic_compare_exchange_strong(&s->held, &held, 1)) {
+		out->token = &s->held;
+	} else {
+		out->status = 429;
+		out->message = "not now";
+	}
+}
+
+static void release(void *ctx, void *token)
+{
+	atomic_fetch_sub((atomic_int *)token, 1);
+}
+
+static void on_unread(void *ctx)
+{
+	atomic_fetch_add(&((struct scene *)ctx)->unread, 1);
 }
 
 static void begin(struct scene *s, const struct http_server_options *with)
@@ -113,6 +146,9 @@ static void begin(struct scene *s, const struct http_server_options *with)
 					   .max_memory = 10 * MAX_BODY,
 					   .handler = handle,
 					   .refused = on_refused,
+					   .begin = begin_request,
+					   .released = release,
+					   .unread = on_unread,
 					   .ctx = s };
 	struct err err = { 0 };
 
@@ -123,6 +159,7 @@ static void begin(struct scene *s, const struct http_server_options *with)
 			with->max_connections ? with->max_connections : opt.max_connections;
 		opt.idle_seconds = with->idle_seconds ? with->idle_seconds : opt.idle_seconds;
 		opt.max_memory = with->max_memory ? with->max_memory : opt.max_memory;
+		opt.max_unsent = with->max_unsent;
 	}
 	if (http_server_open(&s->server, &opt, &err) < 0)
 		fail_msg("%s", err.msg);
@@ -643,6 +680,58 @@ static void a_query_without_a_client_is_not_run(void **state)
 	end(&s);
 }
 
+/* A client of HTTP/1, or of HTTP/2 with a closed window, that does not read. */
+static int ask_without_reading(const struct scene *s, bool http2)
+{
+	static const char h2[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\6\4\0\0\0\0\0\0\4\0\0\0\0"
+				 "\0\0\15\1\5\0\0\0\1\x82\x86\1\1a\4\6/large";
+	int fd = dial(s, http2 ? "" : HEAD("/large", "0"));
+
+	if (http2)
+		assert_int_equal(send(fd, h2, sizeof(h2) - 1, 0), (ssize_t)sizeof(h2) - 1);
+	return fd;
+}
+
+static void a_client_that_does_not_read_harms_only_itself(void **state)
+{
+	const struct http_server_options with = { .max_unsent = 2 * LARGE + LARGE / 2 };
+	struct scene s;
+	int fds[8];
+
+	begin(&s, &with);
+	for (int i = 0; i < 8; i++) {
+		fds[i] = ask_without_reading(&s, i % 2);
+		/* the response is computed, and the token of the group is free although nobody
+		 * reads */
+		wait_for(&s.handled, i + 1);
+		while (atomic_load(&s.held))
+			usleep(1000);
+		wait_for(&s.unread, i - 1);
+	}
+	assert_int_equal(s.refused, 0);
+	assert_int_equal(status_at(dial(&s, HEAD("/x", "0"))), 200);
+	assert_int_equal(s.unread, 6);
+	for (int i = 0; i < 8; i++)
+		close(fds[i]);
+	end(&s);
+}
+
+static void a_group_beyond_its_limit_is_refused_when_its_request_is_complete(void **state)
+{
+	struct scene s;
+
+	begin(&s, NULL);
+	s.held = 1;
+	for (int http2 = 0; http2 < 2; http2++)
+		assert_memory_equal(ask(http_server_port(s.server), http2, "/large", "b", 1),
+				    "429 ", 4);
+	assert_int_equal(s.handled, 0);
+	s.held = 0;
+	assert_int_equal(status_at(dial(&s, HEAD("/large", "0"))), 200);
+	assert_int_equal(s.held, 0);
+	end(&s);
+}
+
 TEST_GROUP(test_http_server, TEST(both_protocols_are_served_on_each_port),
 	   TEST(trailers_are_sent_over_http2), TEST(the_largest_body_is_accepted_and_no_larger_one),
 	   TEST(the_admission_limits_or_discards_a_body),
@@ -658,4 +747,6 @@ TEST_GROUP(test_http_server, TEST(both_protocols_are_served_on_each_port),
 	   TEST(a_full_queue_refuses_while_other_pools_work),
 	   TEST(a_handler_is_called_again_in_the_pool_to_which_it_moves),
 	   TEST(a_handler_notices_that_its_client_has_disconnected),
-	   TEST(a_query_without_a_client_is_not_run))
+	   TEST(a_query_without_a_client_is_not_run),
+	   TEST(a_client_that_does_not_read_harms_only_itself),
+	   TEST(a_group_beyond_its_limit_is_refused_when_its_request_is_complete))

@@ -2,12 +2,13 @@
 int test_feed(void);
 int test_http1_guard(void);
 int test_http_client(void);
+int test_http_outbox(void);
 int test_http_pool(void);
 int test_http_server(void);
 int test_tls(void);
 
 int main(void)
 {
-	return test_feed() + test_http1_guard() + test_http_client() + test_http_pool() +
-	       test_http_server() + test_tls();
+	return test_feed() + test_http1_guard() + test_http_client() + test_http_outbox() +
+	       test_http_pool() + test_http_server() + test_tls();
 }
