@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "options/option.h"
 
-enum { LABEL_LEN = 42 };
+enum { LABEL_LEN = 42, IMPLIED_LEN = 24 };
 
 struct parser {
 	const struct option_set *sets;
@@ -72,15 +72,25 @@ static int find_letter(const struct parser *p, char letter, struct found *f, str
 	return unknown(p->argv[p->next - 1], err);
 }
 
+/* Returns the value of an option that has none: "yes", or the first of its choices in @word. */
+static const char *implied_value(const struct option_spec *o, char word[IMPLIED_LEN])
+{
+	if (o->kind != OPTION_CHOICE)
+		return "yes";
+	snprintf(word, IMPLIED_LEN, "%.*s", (int)strcspn(o->arg, "|"), o->arg);
+	return word;
+}
+
 /* Assigns the value that is attached, that follows, or that the option implies. */
 static int assign(struct parser *p, const struct found *f, struct err *err)
 {
 	const char *value = f->attached;
+	char word[IMPLIED_LEN];
 
 	if (value && f->spec->kind == OPTION_FLAG)
 		return err_set(err, -EINVAL, "%s does not accept a value", f->label);
 	if (!value && !option_takes_value(f->spec))
-		value = "yes";
+		value = implied_value(f->spec, word);
 	if (!value && p->next >= p->argc)
 		return err_set(err, -EINVAL, "%s requires a value: %s", f->label, f->spec->arg);
 	if (!value)

@@ -112,7 +112,7 @@ static void put_zsh_text(struct buf *out, const char *text)
 static void put_zsh_option(struct buf *out, const struct command *c, const struct option_spec *o)
 {
 	const char *many = o->kind == OPTION_TEXTS || o->kind == OPTION_CUSTOM ? "*" : "";
-	const char *sign = o->kind == OPTION_FLAG || o->kind == OPTION_BOOL ? "" : "=";
+	const char *sign = option_takes_value(o) ? "=" : "";
 
 	for (int letter = 0; letter < (o->letter ? 2 : 1); letter++) {
 		if (letter)

@@ -59,7 +59,7 @@ static void put_option(struct buf *out, const struct option_spec *o)
 		buf_printf(out, "  -%c, --%s", o->letter, o->name);
 	else
 		buf_printf(out, "      --%s", o->name);
-	if (o->kind == OPTION_BOOL)
+	if (option_value_is_optional(o))
 		buf_printf(out, "[=%s]", o->arg);
 	else if (option_takes_value(o))
 		buf_printf(out, " %s", o->arg);

@@ -128,7 +128,7 @@ static void put_option(struct buf *out, const struct option_spec *o)
 	buf_put_str(out, "\\fB\\-\\-");
 	put_escaped(out, o->name, strlen(o->name));
 	buf_put_str(out, "\\fR");
-	if (o->kind == OPTION_BOOL)
+	if (option_value_is_optional(o))
 		buf_printf(out, "[=\\fI%s\\fR]", o->arg);
 	else if (option_takes_value(o)) {
 		buf_put_str(out, " ");

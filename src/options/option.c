@@ -272,7 +272,12 @@ const struct option_spec *option_find_letter(const struct option_spec *specs, ch
 
 bool option_takes_value(const struct option_spec *o)
 {
-	return o->kind != OPTION_FLAG && o->kind != OPTION_BOOL;
+	return o->kind != OPTION_FLAG && !option_value_is_optional(o);
+}
+
+bool option_value_is_optional(const struct option_spec *o)
+{
+	return o->kind == OPTION_BOOL || o->flags & OPTION_OPTIONAL_VALUE;
 }
 
 /* ---- options that cannot change ---------------------------------------------------- */

@@ -41,6 +41,7 @@ enum option_flags {
 	/* @preset is only displayed: the field stays 0 or NULL until the option is given. */
 	OPTION_LAZY_PRESET = 1u << 1,
 	OPTION_FIXED = 1u << 2, /* a running process cannot change it; see option_set_keep() */
+	OPTION_OPTIONAL_VALUE = 1u << 3, /* of an OPTION_CHOICE: without a value, the first word */
 };
 
 struct option_texts {
@@ -111,6 +112,8 @@ const struct option_spec *option_find_letter(const struct option_spec *specs, ch
 
 /* Does the option consume the next argument when none is attached with '='? */
 bool option_takes_value(const struct option_spec *o);
+/* Can a value be attached with '=', but need not? */
+bool option_value_is_optional(const struct option_spec *o);
 
 /**
  * option_assign() - convert @text and store it in the option's field

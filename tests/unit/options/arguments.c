@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "options/arguments.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,23 @@ static void all_spellings_are_read(void **state)
 	assert_int_equal(operands.len, 3);
 	assert_string_equal(operands.data[0], "file");
 	assert_string_equal(operands.data[2], "-x");
+	vec_fini(&operands);
+	fini(&t);
+}
+
+static void the_value_of_a_choice_may_be_optional(void **state)
+{
+	struct operands operands = { 0 };
+	struct toy t;
+
+	assert_int_equal(parse(&t, 0, "--pace=fast --mode full", &operands, NULL), 0);
+	assert_int_equal(t.pace, 1);
+	assert_int_equal(t.mode, 0);
+	/* what follows is an operand, and the first choice is implied */
+	assert_int_equal(parse(&t, 0, "--pace fast", &operands, NULL), 0);
+	assert_int_equal(t.pace, 0);
+	assert_int_equal(operands.len, 1);
+	assert_int_equal(parse(&t, 0, "--pace=odd", &operands, NULL), -EINVAL);
 	vec_fini(&operands);
 	fini(&t);
 }
@@ -100,5 +118,5 @@ static void help_takes_precedence_over_what_follows(void **state)
 }
 
 TEST_GROUP(test_arguments, TEST(all_spellings_are_read),
-	   TEST(the_first_operand_may_end_the_options), TEST(errors_name_the_argument),
-	   TEST(help_takes_precedence_over_what_follows))
+	   TEST(the_value_of_a_choice_may_be_optional), TEST(the_first_operand_may_end_the_options),
+	   TEST(errors_name_the_argument), TEST(help_takes_precedence_over_what_follows))

@@ -14,7 +14,7 @@ struct toy {
 	struct option_texts tags;
 	uint64_t count, freq, window, memory, lazy;
 	double share;
-	unsigned int mode;
+	unsigned int mode, pace;
 	int colour;
 };
 
@@ -50,6 +50,8 @@ static const struct option_spec toy_options[] = {
 	{ TOY(NUMBER, lazy, "lazy"), .arg = "N", .preset = "5", .flags = OPTION_LAZY_PRESET },
 	{ TOY(PERCENT, share, "share"), .arg = "PERCENT", .max = 100 },
 	{ TOY(CHOICE, mode, "mode"), .arg = "full|short|no", .preset = "short" },
+	{ TOY(CHOICE, pace, "pace"), .arg = "slow|fast", .preset = "fast",
+	  .flags = OPTION_OPTIONAL_VALUE },
 	{ TOY(CUSTOM, colour, "colour"), .arg = "COLOUR", .parse = parse_colour,
 	  .list = toy_colours },
 	{ 0 },
