@@ -154,11 +154,8 @@ static void unescape_newlines(char *s)
 	*to = '\0';
 }
 
-/*
- * Parses "start-end rwxp offset major:minor inode   path", without a newline. @is_truncated:
- * the path is incomplete.
- */
-static int parse_line(char *line, bool is_truncated, struct proc_map *out)
+/* The line is "start-end rwxp offset major:minor inode   path". */
+int proc_maps_parse_line(char *line, bool is_truncated, struct proc_map *out)
 {
 	uint64_t major = 0, minor = 0;
 	struct proc_map m = { 0 };
@@ -191,7 +188,7 @@ static int report_line(char *line, bool is_truncated, enum proc_maps_filter filt
 		       void *ctx, struct err *err)
 {
 	struct proc_map m;
-	int r = parse_line(line, is_truncated, &m);
+	int r = proc_maps_parse_line(line, is_truncated, &m);
 
 	if (r < 0)
 		return err_set(err, r, "cannot parse a line of /proc/PID/maps: \"%.80s\"", line);

@@ -56,6 +56,13 @@ typedef int (*proc_maps_fn)(void *ctx, const struct proc_map *m);
 int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
 		   struct err *err);
 
-/* Does the same with text in the format of /proc/PID/maps. Returns -EBADMSG for other text. */
+/*
+ * Parses a line in the format of /proc/PID/maps, without its newline; it is modified, and *@out
+ * refers to it. @is_truncated: the path is incomplete. Returns 0 or -EBADMSG.
+ */
+int proc_maps_parse_line(char *line, bool is_truncated, struct proc_map *out);
+
+/* Does the same as proc_maps_read() with text in the format of /proc/PID/maps. Returns -EBADMSG for
+ * other text. */
 int proc_maps_read_text(int fd, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
 			struct err *err);
