@@ -345,6 +345,7 @@ static __always_inline void record_begin(struct walk *w, __u64 id)
 	h->cpu = bpf_get_smp_processor_id();
 	h->stack_len = 0;
 	w->at_breakpoint = 0;
+	h->arg = 0;
 	bpf_get_current_comm(h->comm, sizeof(h->comm));
 }
 
@@ -485,5 +486,7 @@ _Static_assert((KERNEL_FRAMES_MAX & (KERNEL_FRAMES_MAX + 1)) == 0, "used as a ma
 
 #include "bpf/lib/offcpu.h"
 #include "bpf/lib/probes.h"
+
+#include "bpf/lib/faults.h" /* reserves states by functions of probes.h */
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -93,6 +93,8 @@ struct task_struct {
 	unsigned int on_cpu; /* u8 in 7.2; unsigned, so that libbpf may fit the load to its size */
 	int pid;
 	int tgid;
+	int pagefault_disabled; /* greater than 0 while a fault is an error, as in a BPF program's
+				   read */
 	struct task_struct *group_leader;
 	__u64 start_boottime;
 	__u64 self_exec_id;

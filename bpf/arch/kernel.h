@@ -18,6 +18,8 @@
  * regs_sp(regs)           a pointer to the stack pointer
  * saved_by_trap(saved)    the thread entered the kernel by a trap behind which pc is
  * saved_syscall(saved)    the number of the system call
+ * fault_of_present(error) the page fault with this error code is due to the page's protection
+ * fault_of_write(error)   it is due to a write
  * NR_EXECVE, NR_EXECVEAT
  * RED_ZONE                bytes below sp that a function may use
  * KERNEL_STACK_BYTES, SAVED_REGS_BYTES

@@ -8,7 +8,8 @@
  *
  * A tracepoint's program is never interrupted by another of its kind or by on_sample(), because the
  * kernel runs only one of these at a time on a CPU. A uprobe's program may be preempted by a thread
- * that hits a uprobe too (since 6.0), so it reserves one of the CPU's states.
+ * that hits a uprobe too (since 6.0), so it reserves one of the CPU's states. So does that of a
+ * page fault (faults.h). The stage that ends the sample releases it.
  */
 
 /* The events of the current period on this CPU, by number of the event. */
@@ -23,13 +24,13 @@ struct {
 	__type(value, struct probe_counts);
 } probe_counts SEC(".maps");
 
-/* The states of walks that uprobes' programs have reserved. */
+/* The states of walks that programs have reserved. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* WALK_UPROBES for each CPU; set before loading */
+	__uint(max_entries, 1); /* WALK_PROBES for each CPU; set before loading */
 	__type(key, __u32);
 	__type(value, __u8);
-} uprobe_states SEC(".maps");
+} reserved_walks SEC(".maps");
 
 /* True once per period of the event. */
 static __always_inline int probe_is_due(__u32 event)
@@ -105,25 +106,25 @@ int list_tracepoint(void *ctx)
 }
 
 /* Reserves a state that no other program on this CPU is using; 0 if there is none. */
-static __always_inline __u32 uprobe_take_walk(void)
+static __always_inline __u32 walk_reserve(void)
 {
 	__u8 yes = 1;
 
-	for (__u32 which = WALK_UPROBE; which < WALK_UPROBE + WALK_UPROBES; which++) {
+	for (__u32 which = WALK_PROBE; which < WALK_PROBE + WALK_PROBES; which++) {
 		__u32 key = walk_number(which);
 
-		if (!bpf_map_update_elem(&uprobe_states, &key, &yes, BPF_NOEXIST))
+		if (!bpf_map_update_elem(&reserved_walks, &key, &yes, BPF_NOEXIST))
 			return which;
 	}
 	return 0;
 }
 
-/* The state that this thread has reserved; 0 if there is none. */
-static __always_inline __u32 uprobe_taken_walk(void)
+/* The state that this thread has reserved and begun a record in; 0 if there is none. */
+static __always_inline __u32 walk_reserved(void)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 
-	for (__u32 which = WALK_UPROBE; which < WALK_UPROBE + WALK_UPROBES; which++) {
+	for (__u32 which = WALK_PROBE; which < WALK_PROBE + WALK_PROBES; which++) {
 		struct walk *w = walk_get(which);
 
 		if (w && w->record.head.tid == tid)
@@ -132,20 +133,26 @@ static __always_inline __u32 uprobe_taken_walk(void)
 	return 0;
 }
 
-static __always_inline void uprobe_release_walk(struct walk *w, __u32 which)
+/* Call it in the stage that ends the sample. */
+static __always_inline void walk_release(__u32 which)
 {
+	struct walk *w = walk_get(which);
 	__u32 key = walk_number(which);
 
-	w->record.head.tid = 0;
-	bpf_map_delete_elem(&uprobe_states, &key);
+	if (w)
+		w->record.head.tid = 0;
+	bpf_map_delete_elem(&reserved_walks, &key);
 }
 
-static __always_inline void uprobe_sample(struct user_regs *ctx, struct counters *c, struct walk *w,
-					  __u32 event)
+static __always_inline void uprobe_sample(struct user_regs *ctx, struct counters *c, __u32 event,
+					  __u32 which)
 {
 	__u64 id = bpf_get_current_pid_tgid();
+	struct walk *w = walk_get(which);
 	int is_32bit;
 
+	if (!w)
+		return;
 	record_begin(w, id);
 	w->record.head.event = event;
 	is_32bit = mode_is_32bit(regs_mode(ctx));
@@ -165,47 +172,45 @@ int on_uprobe(struct user_regs *ctx)
 {
 	__u32 event = event_number(ctx, event_of_uprobe), which;
 	struct counters *c = counters_get();
-	struct walk *w;
 
 	if (!c || !probe_begin(c, event, bpf_get_current_pid_tgid() >> 32))
 		return 0;
-	which = uprobe_take_walk();
+	which = walk_reserve();
 	if (!which) {
 		c->n[COUNTER_LOST]++;
 		return 0;
 	}
-	w = walk_get(which);
-	if (!w)
-		return 0;
-	uprobe_sample(ctx, c, w, event);
-	uprobe_release_walk(w, which);
+	uprobe_sample(ctx, c, event, which);
+	walk_release(which);
 	return 0;
 }
 
 SEC("uprobe")
 int walk_uprobe(void *ctx)
 {
-	__u32 which = uprobe_taken_walk();
+	__u32 which = walk_reserved();
 	struct counters *c = counters_get();
 	struct walk *w = walk_get(which);
 
-	if (!c || !which || !w)
+	if (!which)
 		return 0;
-	user_stack_walk(ctx, &uprobe_lists, c, w, which);
-	uprobe_release_walk(w, which);
+	if (c && w)
+		user_stack_walk(ctx, &uprobe_lists, c, w, which);
+	walk_release(which);
 	return 0;
 }
 
 SEC("uprobe")
 int list_uprobe(void *ctx)
 {
-	__u32 which = uprobe_taken_walk();
+	__u32 which = walk_reserved();
 	struct counters *c = counters_get();
 	struct walk *w = walk_get(which);
 
-	if (!c || !which || !w)
+	if (!which)
 		return 0;
-	user_stack_lists(c, w, which);
-	uprobe_release_walk(w, which);
+	if (c && w)
+		user_stack_lists(c, w, which);
+	walk_release(which);
 	return 0;
 }

@@ -17,10 +17,11 @@ static __always_inline void *saved_registers_of(struct task_struct *task)
 /*
  * Reports the identity of a program of @pid. The kernel's side-band has the order of events but no
  * identity; the two meet in the agent by the time, which here is later than the side-band's event.
+ * @parent is the pid of the process that it was forked from, 0 after an exec.
  */
-static __always_inline void send_program(struct task_struct *task, __u32 pid)
+static __always_inline void send_program(struct task_struct *task, __u32 pid, __u32 parent)
 {
-	struct record_header h = { .type = RECORD_PROGRAM, .pid = pid, .tid = pid };
+	struct record_header h = { .type = RECORD_PROGRAM, .pid = pid, .tid = pid, .arg = parent };
 	struct counters *c = counters_get();
 
 	h.time_ns = bpf_ktime_get_ns();
@@ -36,7 +37,7 @@ int on_exec(void *ctx)
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
 	if (!selected_only || bpf_map_lookup_elem(&selected, &pid))
-		send_program((void *)bpf_get_current_task(), pid);
+		send_program((void *)bpf_get_current_task(), pid, 0);
 	return 0;
 }
 
@@ -56,7 +57,7 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 		bpf_map_update_elem(&selected, &child_pid, &start_ns, BPF_ANY);
 	}
 	newcomer_inherit(parent, child);
-	send_program(child, child_pid);
+	send_program(child, child_pid, parent_pid);
 	return 0;
 }
 

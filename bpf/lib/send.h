@@ -33,15 +33,15 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
  * Copies the stack upwards from the red zone below @sp, page by page, until a page is absent;
  * returns the number of bytes. In an epilogue, rules lead to registers that were just popped from
  * there. The page at sp may be absent if the instruction that touches it first is just faulting.
- * Less is copied while the agent lags behind, because a short stack is better than none, and for a
- * thread that waits, because the agent can read the rest of its stack later.
+ * Less is copied while the agent lags behind, because a short stack is better than none, and with
+ * @is_short.
  */
-static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_off)
+static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_short)
 {
 	__u64 at = sp - RED_ZONE;
 	__u32 len = 0, n = USER_PAGE - (at & (USER_PAGE - 1)), max = RAW_STACK_MAX - USER_PAGE;
 
-	if (is_off || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
+	if (is_short || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
 		max = RAW_STACK_SHORT - USER_PAGE;
 
 	r->stack_at = at;
@@ -99,7 +99,12 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 			      (bounded_here(w->record.head.n_kernel) & KERNEL_FRAMES_MAX) *
 				      sizeof(__u64),
 			      w->record.words);
-	len = copy_stack(r, w->leaf_regs[UREG_SP], which == WALK_OFF);
+	/*
+	 * The agent can read the rest of the stack of a thread that waits later; and a new process
+	 * faults thousands of times before its mappings are known.
+	 */
+	len = copy_stack(r, w->leaf_regs[UREG_SP],
+			 which == WALK_OFF || w->record.head.flags & RECORD_FAULT);
 	n = copy_vm_words(r, w, bounded_here(len));
 	r->head = w->record.head;
 	r->head.type = RECORD_RAW;

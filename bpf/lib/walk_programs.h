@@ -35,6 +35,8 @@ STAGE_PROGRAMS(uprobe_walks);
 STAGE_PROGRAMS(uprobe_lists);
 STAGE_PROGRAMS(switch_walks);
 STAGE_PROGRAMS(switch_lists);
+STAGE_PROGRAMS(fault_walks);
+STAGE_PROGRAMS(fault_lists);
 
 /* Does not return. (If no program could be called, the sample is lost.) */
 static __always_inline void walk_by_program(void *ctx, void *programs, struct counters *c,

@@ -29,6 +29,7 @@ enum frame_kind {
 	FRAME_SCRIPT =
 		5, /* the same after the agent has read it: function id (24 bits) << 32 | place */
 	FRAME_VM_PLACE = 6, /* second word of a frame in generated code, see vm.h */
+	FRAME_TEXT = 7,     /* made by the agent: a text that stands for a frame; payload: its id */
 	FRAME_KERNEL = 31,  /* payload: low 56 bits of the address */
 };
 
@@ -98,6 +99,10 @@ enum record_flags {
 	 * one after the other there, so only @program identifies the program.
 	 */
 	RECORD_IN_EXEC = 1u << 6,
+	RECORD_FAULT = 1u << 7, /* taken at a page fault, before the kernel handled it */
+	/* Of a fault: the page was present (the access was not allowed yet); it was a write. */
+	RECORD_FAULT_PRESENT = 1u << 8,
+	RECORD_FAULT_WRITE = 1u << 9,
 };
 
 struct record_header {
@@ -117,8 +122,10 @@ struct record_header {
 	__u8 off_place;   /* RECORD_OFF: index of the wait place, below OFF_PLACES */
 	__u8 pad;
 	char comm[16]; /* name of the thread */
+	/* RECORD_FAULT: the page's address; RECORD_PROGRAM of a fork: the parent's pid; else 0. */
+	__u64 arg;
 };
-_Static_assert(sizeof(struct record_header) == 72, "record header is an ABI");
+_Static_assert(sizeof(struct record_header) == 80, "record header is an ABI");
 
 enum {
 	RAW_STACK_MAX = 32 * 1024,
@@ -175,8 +182,8 @@ struct function_record {
 enum {
 	WALK_CPU,
 	WALK_OFF,
-	WALK_UPROBE,      /* the first state for uprobes */
-	WALK_UPROBES = 2, /* number of states for uprobes */
+	WALK_PROBE,      /* the first state for uprobes and page faults */
+	WALK_PROBES = 2, /* number of states for them */
 };
 
 /*

@@ -75,8 +75,8 @@ static bool needs_cookies(const struct sampler_opts *opts)
 
 uint32_t attach_walks(const struct sampler_opts *opts)
 {
-	if (n_of_kind(opts, EVENT_UPROBE))
-		return WALK_UPROBE + WALK_UPROBES;
+	if (n_of_kind(opts, EVENT_UPROBE) || opts->faults)
+		return WALK_PROBE + WALK_PROBES;
 	return opts->off_cpu ? WALK_OFF + 1 : WALK_CPU + 1;
 }
 
@@ -92,11 +92,12 @@ void attach_prepare(struct sample_bpf *skel, const struct sampler_opts *opts, ui
 	skel->rodata->event_of_perf = alone[EVENT_PERF];
 	skel->rodata->event_of_tracepoint = alone[EVENT_TRACEPOINT];
 	skel->rodata->event_of_uprobe = alone[EVENT_UPROBE];
-	bpf_program__set_autoload(skel->progs.on_sample, n_of_kind(opts, EVENT_PERF));
+	bpf_program__set_autoload(skel->progs.on_sample,
+				  !opts->no_samples && n_of_kind(opts, EVENT_PERF));
 	bpf_program__set_autoload(skel->progs.on_tracepoint, n_of_kind(opts, EVENT_TRACEPOINT));
 	bpf_program__set_autoload(skel->progs.on_uprobe, n_of_kind(opts, EVENT_UPROBE));
-	if (n_of_kind(opts, EVENT_UPROBE))
-		bpf_map__set_max_entries(skel->maps.uprobe_states, n_possible * WALK_UPROBES);
+	if (n_of_kind(opts, EVENT_UPROBE) || opts->faults)
+		bpf_map__set_max_entries(skel->maps.reserved_walks, n_possible * WALK_PROBES);
 }
 
 int attach_new(struct attach **out, const struct sampler_opts *opts, struct sample_bpf *skel)

@@ -23,6 +23,7 @@
 #include "bpf/sample.skel.h"
 #include "sampler/attach.h"
 #include "sampler/events.h"
+#include "sampler/fault_probe.h"
 #include "sampler/kernel_error.h"
 #include "sampler/sched_probe.h"
 #include "sampler/task_iterator.h"
@@ -47,7 +48,8 @@ struct sampler {
 	uint32_t n_chunks;
 	struct bpf_link *exec_link, *fork_link;
 	struct bpf_link *programs; /* the iterator each_program */
-	struct sched_probe *off;   /* NULL: not requested, or refused for the reason in off_error */
+	struct fault_probe faults;
+	struct sched_probe *off; /* NULL: not requested, or refused for the reason in off_error */
 	char off_error[sizeof(((struct err *)NULL)->msg)];
 	int stats_fd;
 	uint64_t fixed_bytes; /* kernel memory of all maps except the chunks */
@@ -123,6 +125,7 @@ static int prepare_programs(struct sampler *s, struct err *err)
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible * n_walks + 1);
 	bpf_map__set_max_entries(s->skel->maps.walks, s->n_possible * n_walks);
 	attach_prepare(s->skel, &s->opts, s->n_possible);
+	fault_probe_prepare(s->skel, &s->opts);
 	r = sched_probe_prepare(s->skel, &s->opts, s->n_possible * n_walks, err);
 	if (r < 0)
 		return r;
@@ -197,6 +200,7 @@ static void add_map(const struct bpf_map *map, const struct sample_bpf *skel,
 		out->per_cpu_bytes += n * value;
 		break;
 	case BPF_MAP_TYPE_HASH:
+	case BPF_MAP_TYPE_LRU_HASH:
 		out->fixed_bytes += hash_bytes(n, bpf_map__key_size(map), value);
 		break;
 	default:
@@ -504,6 +508,11 @@ int sampler_attach(struct sampler *s, struct err *err)
 	int r = sampler_update_cpus(s, &back, err);
 
 	vec_fini(&back);
+	if (r >= 0 && s->opts.faults) {
+		r = fault_probe_attach(&s->faults, s->skel);
+		if (r < 0)
+			return kernel_error(r, "attach to the tracepoints of page faults", err);
+	}
 	return r < 0 ? r : attach_off(s, err);
 }
 
@@ -515,6 +524,7 @@ int sampler_pause(struct sampler *s, bool pause)
 void sampler_detach(struct sampler *s)
 {
 	attach_detach(s->events);
+	fault_probe_detach(&s->faults);
 	sched_probe_detach(s->off);
 }
 

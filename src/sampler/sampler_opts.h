@@ -23,7 +23,8 @@ struct sampler_opts {
 	bool targets_only;          /* only processes of sampler_add_target() and their children */
 	bool all_native;            /* keep native frames of interpreters too */
 	bool off_cpu;               /* record blocked time too */
-	bool no_samples;            /* record blocked time only */
+	bool faults;                /* record page faults */
+	bool no_samples;            /* record blocked time or page faults only */
 	uint64_t off_min_ns;        /* ignore shorter waits */
 	bool stats;                 /* measure the programs' run time */
 	int stats_fd; /* from sampler_enable_stats(), owned from now on; 0 or -1: enable here */

@@ -24,7 +24,7 @@
 
 enum stage { STAGE_LISTS, STAGE_WALK, STAGES };
 
-enum { KINDS = 4 };
+enum { KINDS = 5 };
 
 /* The index of the program that knows all lists. */
 enum { LISTS_ALL = 1 };
@@ -61,7 +61,8 @@ static void get_kinds(struct sample_bpf *skel, struct kind out[KINDS])
 		KIND(sample),
 		KIND(tracepoint),
 		KIND(uprobe),
-		KIND(switch)
+		KIND(switch),
+		KIND(fault)
 	};
 
 	memcpy(out, kinds, sizeof(kinds));

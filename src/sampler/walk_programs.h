@@ -17,7 +17,7 @@ struct err;
 
 /*
  * Selects the walks that are loaded with @skel, of the kinds of samples that it takes. Call it
- * between attach_prepare(), sched_probe_prepare() and loading.
+ * between attach_prepare(), fault_probe_prepare(), sched_probe_prepare() and loading.
  */
 void walk_programs_prepare(struct sample_bpf *skel);
 

@@ -10,6 +10,9 @@ enum {
 	NR_EXECVEAT = 281,
 	KERNEL_STACK_BYTES = 16384, /* with pages of 4 KiB */
 	SAVED_REGS_BYTES = 336,
+	ESR_WRITE = 1 << 6, /* arch/arm64/include/asm/esr.h: ESR_ELx_WNR */
+	ESR_FSC_TYPE = 0x3c,
+	ESR_FSC_PERMISSION = 0x0c,
 	RED_ZONE = 0, /* AAPCS64, 6.4.5.1: below sp nothing is preserved */
 };
 
@@ -83,4 +86,14 @@ static __always_inline int saved_by_trap(const struct saved_regs *s)
 static __always_inline __u64 saved_syscall(const struct saved_regs *s)
 {
 	return (__u32)s->syscallno;
+}
+
+static __always_inline int fault_of_present(__u64 error)
+{
+	return (error & ESR_FSC_TYPE) == ESR_FSC_PERMISSION;
+}
+
+static __always_inline int fault_of_write(__u64 error)
+{
+	return !!(error & ESR_WRITE);
 }

@@ -8,7 +8,9 @@ enum {
 	NR_EXECVE = 59, /* arch/x86/entry/syscalls/syscall_64.tbl */
 	NR_EXECVEAT = 322,
 	KERNEL_STACK_BYTES = 16384,
-	RED_ZONE = 128, /* System V psABI AMD64, 3.2.2 */
+	RED_ZONE = 128,   /* System V psABI AMD64, 3.2.2 */
+	PF_PROT = 1 << 0, /* arch/x86/include/asm/trap_pf.h */
+	PF_WRITE = 1 << 1,
 };
 
 /* Plain, since cs is read by its full eight bytes. */
@@ -89,4 +91,14 @@ static __always_inline int saved_by_trap(const struct saved_regs *s)
 static __always_inline __u64 saved_syscall(const struct saved_regs *s)
 {
 	return s->user.orig_rax;
+}
+
+static __always_inline int fault_of_present(__u64 error)
+{
+	return !!(error & PF_PROT);
+}
+
+static __always_inline int fault_of_write(__u64 error)
+{
+	return !!(error & PF_WRITE);
 }

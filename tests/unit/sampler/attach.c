@@ -18,6 +18,7 @@
 #include "bpf/shared/abi.h"
 #include "sampler/cpu_list.h"
 #include "sampler/event.h"
+#include "sampler/fault_probe.h"
 #include "sampler/sched_probe.h"
 #include "tests/test.h"
 
@@ -44,11 +45,27 @@ static void each_context_has_a_walk(void **state)
 	assert_int_equal(attach_walks(&opts), WALK_OFF + 1);
 	opts.events = &uprobe;
 	opts.n_events = 1;
-	assert_int_equal(attach_walks(&opts), WALK_UPROBE + WALK_UPROBES);
+	assert_int_equal(attach_walks(&opts), WALK_PROBE + WALK_PROBES);
 	opts.off_cpu = false;
-	assert_int_equal(attach_walks(&opts), WALK_UPROBE + WALK_UPROBES);
+	assert_int_equal(attach_walks(&opts), WALK_PROBE + WALK_PROBES);
 	opts.events = &tracepoint;
 	assert_int_equal(attach_walks(&opts), WALK_CPU + 1);
+}
+
+static void page_faults_need_one_program(void **state)
+{
+	const struct sampler_opts opts = { .freq_hz = 99, .faults = true, .no_samples = true };
+	struct sample_bpf *skel = open_object(&opts);
+
+	fault_probe_prepare(skel, &opts);
+	assert_true(bpf_program__autoload(skel->progs.on_fault));
+	assert_true(bpf_map__max_entries(skel->maps.fault_blocks) > 1);
+	assert_false(bpf_program__autoload(skel->progs.on_sample));
+	assert_int_equal(attach_walks(&opts), WALK_PROBE + WALK_PROBES);
+	assert_int_equal(bpf_map__max_entries(skel->maps.reserved_walks), 4 * WALK_PROBES);
+	fault_probe_prepare(skel, &(struct sampler_opts){ .freq_hz = 99 });
+	assert_false(bpf_program__autoload(skel->progs.on_fault));
+	sample_bpf__destroy(skel);
 }
 
 static void the_clock_needs_one_program(void **state)
@@ -79,7 +96,7 @@ static void programs_of_all_kinds_of_events_are_loaded(void **state)
 	assert_int_equal(skel->rodata->event_of_perf, 1);
 	assert_int_equal(skel->rodata->event_of_tracepoint, 2);
 	assert_int_equal(skel->rodata->event_periods[1], 11);
-	assert_int_equal(bpf_map__max_entries(skel->maps.uprobe_states), 4 * WALK_UPROBES);
+	assert_int_equal(bpf_map__max_entries(skel->maps.reserved_walks), 4 * WALK_PROBES);
 	sample_bpf__destroy(skel);
 }
 
@@ -205,8 +222,8 @@ static void without_probes_no_thread_is_known(void **state)
 	sched_probe_free(NULL);
 }
 
-TEST_GROUP(test_attach, TEST(each_context_has_a_walk), TEST(the_clock_needs_one_program),
-	   TEST(programs_of_all_kinds_of_events_are_loaded),
+TEST_GROUP(test_attach, TEST(each_context_has_a_walk), TEST(page_faults_need_one_program),
+	   TEST(the_clock_needs_one_program), TEST(programs_of_all_kinds_of_events_are_loaded),
 	   TEST(several_events_of_a_kind_need_cookies), TEST(an_event_that_does_not_exist_is_named),
 	   TEST(a_program_that_is_not_loaded_cannot_be_attached), TEST(no_selected_cpu_is_no_event),
 	   TEST(programs_of_waits_are_loaded_on_request), TEST(without_probes_no_thread_is_known))

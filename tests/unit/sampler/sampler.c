@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,7 +74,7 @@ static void end_child(pid_t pid)
 
 struct seen {
 	uint32_t pid; /* records of this process are counted */
-	size_t n, n_of_others, n_off;
+	size_t n, n_of_others, n_off, n_faults;
 };
 
 static void on_record(void *ctx, const void *record, size_t len)
@@ -88,6 +89,7 @@ static void on_record(void *ctx, const void *record, size_t len)
 	}
 	seen->n++;
 	seen->n_off += h->type == RECORD_OFF || h->flags & RECORD_OFF_CPU;
+	seen->n_faults += h->flags & RECORD_FAULT && h->flags & RECORD_FAULT_WRITE && h->arg;
 }
 
 /* Consumes records until *@n is at least @least; fails after LIMIT_S. */
@@ -174,6 +176,47 @@ static void nothing_arrives_while_paused_or_after_the_end(void **state)
 	seen.n = 0;
 	assert_int_equal(sampler_consume(s, on_record, &seen), 0);
 	assert_int_equal(seen.n, 0);
+	end_child((pid_t)seen.pid);
+	sampler_free(s);
+}
+
+/* A child that touches pages and drops them until it is killed. */
+static pid_t start_faulting_child(void)
+{
+	enum { LEN = 1 << 24 };
+	pid_t pid = fork();
+	char *p;
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	p = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED || madvise(p, LEN, MADV_NOHUGEPAGE) < 0)
+		_exit(1);
+	for (;;) {
+		for (size_t i = 0; i < LEN; i += 4096)
+			((volatile char *)p)[i] = 1;
+		(void)madvise(p, LEN, MADV_DONTNEED);
+	}
+}
+
+/* Each reserves a state of walks, of which there are a few, and its last stage releases it. */
+static void page_faults_of_the_target_arrive(void **state)
+{
+	struct sampler_opts opts = options();
+	struct seen seen = { 0 };
+	struct err err = { 0 };
+	struct sampler *s;
+
+	opts.faults = opts.no_samples = true;
+	s = open_or_skip(&opts);
+	seen.pid = (uint32_t)start_faulting_child();
+	assert_int_equal(sampler_add_target(s, seen.pid), 0);
+	if (sampler_attach(s, &err) < 0)
+		fail_msg("%s", err.msg);
+	consume_until(s, &seen, &seen.n_faults, 2000);
+	assert_int_equal(seen.n_of_others, 0);
+	assert_int_equal(seen.n_off, 0);
 	end_child((pid_t)seen.pid);
 	sampler_free(s);
 }
@@ -297,14 +340,15 @@ static void without_privileges_there_is_a_reason(void **state)
 /* The agent's plan reserves the memory that the kernel then uses. */
 static void the_memory_of_all_maps_is_known_before_they_are_made(void **state)
 {
-	for (int off_cpu = 0; off_cpu < 2; off_cpu++) {
+	for (int i = 0; i < 3; i++) {
 		struct sampler_opts opts = options();
 		struct sampler_memory planned;
 		struct sampler_stats st;
 		struct sampler *s;
 		uint64_t all;
 
-		opts.off_cpu = off_cpu;
+		opts.off_cpu = i == 1;
+		opts.faults = i == 2;
 		opts.targets_only = false;
 		s = open_or_skip(&opts);
 		assert_int_equal(sampler_memory(&opts, &planned, NULL), 0);
@@ -321,6 +365,7 @@ static void the_memory_of_all_maps_is_known_before_they_are_made(void **state)
 
 TEST_GROUP(test_sampler, TEST(the_memory_of_all_maps_is_known_before_they_are_made),
 	   TEST(without_privileges_there_is_a_reason), TEST(samples_of_the_target_arrive),
-	   TEST(nothing_arrives_while_paused_or_after_the_end), TEST(waits_of_the_target_are_known),
+	   TEST(nothing_arrives_while_paused_or_after_the_end),
+	   TEST(page_faults_of_the_target_arrive), TEST(waits_of_the_target_are_known),
 	   TEST(a_thread_that_sleeps_since_before_the_start_is_found),
 	   TEST(tables_are_memory_that_the_kernel_shares))

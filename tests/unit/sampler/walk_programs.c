@@ -14,6 +14,7 @@
 #include "bpf/sample.skel.h"
 #include "bpf/shared/abi.h"
 #include "sampler/attach.h"
+#include "sampler/fault_probe.h"
 #include "sampler/sched_probe.h"
 #include "tests/test.h"
 
@@ -32,16 +33,16 @@ struct fixture {
 };
 
 /* Loads the object as the sampler does, or skips the test where the kernel does not permit that. */
-static struct fixture start(void)
+static struct fixture start_with(const struct sampler_opts *opts)
 {
-	const struct sampler_opts opts = { .freq_hz = 99 };
 	struct fixture f = { .skel = sample_bpf__open() };
 	struct err err = { 0 };
 
 	assert_non_null(f.skel);
 	bpf_map__set_max_entries(f.skel->maps.ring, 4096);
-	attach_prepare(f.skel, &opts, 1);
-	assert_int_equal(sched_probe_prepare(f.skel, &opts, 0, &err), 0);
+	attach_prepare(f.skel, opts, 1);
+	fault_probe_prepare(f.skel, opts);
+	assert_int_equal(sched_probe_prepare(f.skel, opts, 0, &err), 0);
 	walk_programs_prepare(f.skel);
 	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0 || sample_bpf__load(f.skel) < 0) {
 		sample_bpf__destroy(f.skel);
@@ -49,6 +50,11 @@ static struct fixture start(void)
 	}
 	assert_int_equal(walk_programs_new(&f.programs, f.skel, &err), 0);
 	return f;
+}
+
+static struct fixture start(void)
+{
+	return start_with(&(struct sampler_opts){ .freq_hz = 99 });
 }
 
 static void end(struct fixture *f)
@@ -148,6 +154,22 @@ static void a_walk_has_the_languages_of_its_set(void **state)
 	end(&f);
 }
 
+static void page_faults_have_programs_of_their_own(void **state)
+{
+	struct fixture f = start_with(
+		&(struct sampler_opts){ .freq_hz = 99, .faults = true, .no_samples = true });
+	uint16_t walk, lists;
+
+	assert_int_equal(n_programs(f.skel->maps.fault_walks), 1);
+	assert_int_equal(n_programs(f.skel->maps.sample_walks), 0);
+	walk_programs_request(f.programs, PYTHON | V8, &walk, &lists);
+	assert_int_equal(wait_for_all(&f).n_refused, 0);
+	assert_true(program_bytes(f.skel->maps.fault_walks, walk) >
+		    program_bytes(f.skel->maps.fault_walks, 0));
+	assert_true(program_bytes(f.skel->maps.fault_lists, lists) > 0);
+	end(&f);
+}
+
 static void a_set_is_loaded_once(void **state)
 {
 	struct fixture f = start();
@@ -216,6 +238,6 @@ static void the_programs_use_the_maps_of_the_first(void **state)
 
 TEST_GROUP(test_walk_programs, TEST(a_walk_of_a_language_is_loaded_when_it_is_requested),
 	   TEST(lists_are_loaded_at_the_start), TEST(a_walk_has_the_languages_of_its_set),
-	   TEST(a_set_is_loaded_once), TEST(a_wait_ends_at_its_limit),
-	   TEST(the_end_does_not_wait_for_all_requests),
+	   TEST(page_faults_have_programs_of_their_own), TEST(a_set_is_loaded_once),
+	   TEST(a_wait_ends_at_its_limit), TEST(the_end_does_not_wait_for_all_requests),
 	   TEST(the_programs_use_the_maps_of_the_first))

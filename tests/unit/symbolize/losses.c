@@ -57,7 +57,7 @@ static void every_counter_of_the_kernel_is_a_loss_or_known(void **state)
 		[COUNTER_FUNCTIONS] = true,     [COUNTER_OFF_INTERVALS] = true,
 		[COUNTER_OFF_STACKS] = true,    [COUNTER_OFF_THINNED] = true,
 		[COUNTER_OFF_SHORT] = true,     [COUNTER_OFF_SHORT_NS] = true,
-		[COUNTER_OFF_UNSAMPLED] = true,
+		[COUNTER_OFF_UNSAMPLED] = true, [COUNTER_FAULTS_THINNED] = true,
 	};
 	_cleanup_(freep) struct counts *c = calloc(1, sizeof(*c));
 	const struct loss_sources in = { .session = &c->session, .symbols = &c->symbols };

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#pragma once
+
+/*
+ * Page faults: the program at the tracepoints of the exception, page_fault_user and
+ * page_fault_kernel, loaded only with --memory. Part of the object of sample.bpf.c. Each fault of a
+ * selected process sends its stack and the address of its page; the agent decides which of these
+ * faults a resident page is due to (src/profiler/resident.h). The tracepoints fire before the
+ * fault is handled, so a fault that the kernel retries is sent twice, and one that ends in a signal
+ * is sent too.
+ *
+ * The walk reads memory that may be absent, which raises the exception within the program. Such
+ * faults are not handled but fail, and are recognized by that. A fault may also preempt the
+ * program, so it reserves one of the CPU's states of walks, which the stage that ends the sample
+ * releases.
+ *
+ * A program can fault faster than the agent reads. While a quarter of the ring is full, only the
+ * first fault in each block of 64 KiB is sent; the agent takes it for that of the block's pages
+ * without one.
+ */
+enum { FAULT_BLOCK_SHIFT = 16 };
+
+/* The blocks in which a fault was sent while the ring was filling: pid and number of the block. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* set before loading */
+	__type(key, __u64);
+	__type(value, __u8);
+} fault_blocks SEC(".maps");
+
+/* True if the agent lags behind and has a fault of the same block. */
+static __always_inline int fault_is_thinned(__u32 pid, __u64 address)
+{
+	/* addresses have 47 bits, or up to 56; pids 22 */
+	__u64 key = (__u64)pid << 42 ^ address >> FAULT_BLOCK_SHIFT;
+	__u8 yes = 1;
+
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes / 2 &&
+	       bpf_map_update_elem(&fault_blocks, &key, &yes, BPF_NOEXIST);
+}
+
+/*
+ * True if the fault may make a page of the current process resident. The fields are read directly,
+ * since bpf_probe_read_kernel() disables faults itself.
+ */
+static __always_inline int fault_counts(__u64 address)
+{
+	struct task_struct *task = (void *)bpf_get_current_task_btf();
+
+	/* the upper half of the address space is the kernel's */
+	return !(address >> 63) && !(task->flags & PF_KTHREAD) && !task->pagefault_disabled;
+}
+
+static __always_inline __u16 fault_flags(__u64 error)
+{
+	return RECORD_FAULT | (fault_of_present(error) ? RECORD_FAULT_PRESENT : 0) |
+	       (fault_of_write(error) ? RECORD_FAULT_WRITE : 0);
+}
+
+/* True if the registers at the fault are the kernel's. */
+static __always_inline int fault_in_kernel(const void *at)
+{
+	struct user_regs regs;
+
+	return !bpf_probe_read_kernel(&regs, sizeof(regs), at) && mode_is_kernel(regs_mode(&regs));
+}
+
+/* In the kernel, its functions show the system call; in user mode, only the exception. */
+static __always_inline void fault_sample(void *ctx, struct counters *c, __u32 which, __u64 address,
+					 __u16 flags)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct walk *w = walk_get(which);
+
+	if (!w)
+		return;
+	record_begin(w, id);
+	w->record.head.arg = address & ~(USER_PAGE - 1ULL);
+	w->record.head.flags = flags;
+	if (flags & RECORD_KERNEL_MODE && collect_kernel)
+		kernel_stack(ctx, w);
+	if (!collect_user || !saved_registers(w))
+		send_walked(c, w);
+	else if (user_stack_begin(c, w, id >> 32))
+		walk_by_program(ctx, &fault_walks, c, w);
+	count_time(c, w);
+}
+
+SEC("raw_tp")
+int on_fault(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32, which;
+	__u16 flags = fault_flags(ctx->args[2]);
+	struct counters *c = counters_get();
+
+	if (!c || !fault_counts(ctx->args[0]))
+		return 0;
+	c->n[COUNTER_SAMPLES]++;
+	if (selected_only && !bpf_map_lookup_elem(&selected, &pid)) {
+		c->n[COUNTER_FILTERED]++;
+		return 0;
+	}
+	if (fault_is_thinned(pid, ctx->args[0])) {
+		c->n[COUNTER_FAULTS_THINNED]++;
+		return 0;
+	}
+	which = walk_reserve();
+	if (!which) {
+		c->n[COUNTER_LOST]++;
+		return 0;
+	}
+	if (fault_in_kernel((void *)ctx->args[1]))
+		flags |= RECORD_KERNEL_MODE;
+	fault_sample(ctx, c, which, ctx->args[0], flags);
+	walk_release(which);
+	return 0;
+}
+
+SEC("raw_tp")
+int walk_fault(void *ctx)
+{
+	__u32 which = walk_reserved();
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(which);
+
+	if (!which)
+		return 0;
+	if (c && w) {
+		user_stack_walk(ctx, &fault_lists, c, w, which);
+		count_time(c, w);
+	}
+	walk_release(which);
+	return 0;
+}
+
+SEC("raw_tp")
+int list_fault(void *ctx)
+{
+	__u32 which = walk_reserved();
+	struct counters *c = counters_get();
+	struct walk *w = walk_get(which);
+
+	if (!which)
+		return 0;
+	if (c && w) {
+		user_stack_lists(c, w, which);
+		count_time(c, w);
+	}
+	walk_release(which);
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * The page-fault part of the sampler: a program at the tracepoints of the exception
+ * (bpf/lib/faults.h). A helper of sampler.c; it runs on the sampler's thread.
+ */
+struct bpf_link;
+struct sample_bpf;
+struct sampler_opts;
+
+/* Both tracepoints; zeros: not attached. */
+struct fault_probe {
+	struct bpf_link *links[2];
+};
+
+/* Selects the program between opening and loading the BPF object: none without opts->faults. */
+void fault_probe_prepare(struct sample_bpf *skel, const struct sampler_opts *opts);
+
+/*
+ * Starts recording. Returns 0, or -errno if a tracepoint cannot be attached to; the caller then
+ * calls fault_probe_detach() too.
+ */
+int fault_probe_attach(struct fault_probe *p, struct sample_bpf *skel);
+void fault_probe_detach(struct fault_probe *p);
