@@ -21,6 +21,7 @@
 #include "profiler/offcpu.h"
 #include "profiler/parked.h"
 #include "profiler/record.h"
+#include "profiler/resident.h"
 #include "sampler/sampler.h"
 #include "unwind/walk.h"
 
@@ -193,6 +194,12 @@ static void count_stack(struct record_decoder *d, const struct record_header *h,
 		d->stats.n_off_stacks++;
 		d->stats.n_off_complete += d->is_complete && !d->is_searched;
 		keep_stack(d, h, &t, words, n);
+		return;
+	}
+	if (h->flags & RECORD_FAULT) {
+		if (d->opts.resident)
+			resident_touch(d->opts.resident, h, &t, words, n);
+		count_end(d);
 		return;
 	}
 	r = sample_counts_add_event(d->counts, &t, (uint8_t)h->event, h->time_ns, words, n);
@@ -481,8 +488,11 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 	}
 	d->opts.sync_processes(d->opts.ctx, h->time_ns);
 	d->program = program_of(d, h);
-	if (h->type == RECORD_PROGRAM)
+	if (h->type == RECORD_PROGRAM) {
+		if (d->opts.resident)
+			resident_begin(d->opts.resident, h);
 		return;
+	}
 	if (d->opts.exclude_self && record_is_own(d->opts.procs, d->program, h))
 		d->stats.n_excluded++;
 	else

@@ -20,6 +20,7 @@ struct langs;
 struct offcpu;
 struct process_table;
 struct record_decoder;
+struct resident;
 struct sampler;
 struct unwind_walker;
 
@@ -30,6 +31,7 @@ struct record_decoder_opts {
 	struct langs *langs;
 	struct process_table *procs;
 	struct jit_symbols *jits;
+	struct resident *resident; /* receives page faults; NULL: none are recorded */
 	/*
 	 * Applies what processes did before @time_ns (CLOCK_MONOTONIC), unless that was done;
 	 * UINT64_MAX: up to now.

@@ -56,7 +56,7 @@ struct thread_key {
 struct sample_key {
 	struct sample_counts *c;
 	uint32_t stack, thread;
-	uint8_t off_state, event, place_plus_1;
+	uint8_t off_state, event, place_plus_1, memory;
 };
 
 static bool same_stack(const void *ctx, uint32_t id)
@@ -81,7 +81,7 @@ static bool same_sample(const void *ctx, uint32_t id)
 	const struct sample_counts_sample *s = &k->c->samples.data[id];
 
 	return s->stack == k->stack && s->thread == k->thread && s->off_state == k->off_state &&
-	       s->event == k->event && s->place_plus_1 == k->place_plus_1;
+	       s->event == k->event && s->place_plus_1 == k->place_plus_1 && s->memory == k->memory;
 }
 
 int sample_counts_new(struct sample_counts **out, bool keep_times)
@@ -159,13 +159,14 @@ static int sample_id(struct sample_counts *c, const struct sample_key *key, uint
 {
 	uint32_t hash = hash_u64(((uint64_t)key->stack << 32 | key->thread) ^
 				 (uint64_t)key->off_state << 60 ^ (uint64_t)key->event << 28 ^
-				 (uint64_t)key->place_plus_1 << 52);
+				 (uint64_t)key->place_plus_1 << 52 ^ (uint64_t)key->memory << 40);
 	uint32_t id = (uint32_t)c->samples.len;
 	struct sample_counts_sample added = { .stack = key->stack,
 					      .thread = key->thread,
 					      .off_state = key->off_state,
 					      .event = key->event,
-					      .place_plus_1 = key->place_plus_1 };
+					      .place_plus_1 = key->place_plus_1,
+					      .memory = key->memory };
 	int r;
 
 	if (index_find(&c->sample_index, hash, same_sample, key, out))
@@ -250,6 +251,33 @@ int sample_counts_add_wait(struct sample_counts *c, const struct sample_counts_t
 	return r;
 }
 
+int sample_counts_add_memory(struct sample_counts *c, const struct sample_counts_thread *thread,
+			     uint8_t kind, uint64_t bytes, const uint64_t *words, size_t n_words)
+{
+	enum { PAGE_BYTES = 4096 };
+	struct sample_key key = { .c = c, .memory = kind };
+	struct sample_counts_sample *s;
+	int r = find_sample(key, thread, words, n_words, &s);
+
+	if (r < 0)
+		return r;
+	s->bytes += bytes;
+	s->count += bytes / PAGE_BYTES;
+	return r;
+}
+
+int sample_counts_intern(struct sample_counts *c, const struct sample_counts_thread *thread,
+			 const uint64_t *words, size_t n_words, uint32_t *out)
+{
+	struct sample_counts_sample *s;
+	int r = find_sample((struct sample_key){ .c = c }, thread, words, n_words, &s);
+
+	if (r < 0)
+		return r;
+	*out = (uint32_t)(s - c->samples.data);
+	return 0;
+}
+
 void sample_counts_scale(struct sample_counts *c, sample_counts_scale_fn fn, void *ctx)
 {
 	for (size_t i = 0; i < c->samples.len; i++) {
@@ -271,7 +299,7 @@ size_t sample_counts_times(const struct sample_counts *c, const struct sample_co
 {
 	size_t n = 0;
 
-	if (!c->keep_times || !c->seen.len || s->off_state)
+	if (!c->keep_times || !c->seen.len || s->off_state || s->memory)
 		return 0;
 	for (uint32_t at = s->last_time + 1; at && n < s->count;) {
 		const struct seen *seen = &c->seen.data[at - 1];

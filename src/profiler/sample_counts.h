@@ -34,13 +34,15 @@ _Static_assert(sizeof(struct sample_counts_thread) == 56, "compared by its bytes
 struct sample_counts_sample {
 	uint32_t stack;
 	uint32_t thread;
-	uint64_t count;
+	uint64_t count;       /* samples or waits; pages of memory */
+	uint64_t bytes;       /* of memory */
 	uint64_t off_ns;      /* time off the CPU */
 	uint64_t thinned_ns;  /* part of off_ns that stands for other waits too */
 	uint32_t last_time;   /* internal, for sample_counts_times() */
 	uint8_t off_state;    /* enum off_state; 0: on the CPU */
 	uint8_t event;        /* index of the sampled event */
 	uint8_t place_plus_1; /* wait place; 0: none */
+	uint8_t memory;       /* enum resident_kind; 0: not memory */
 };
 
 /* @keep_times: remember the time of each sample. Returns 0 or -ENOMEM. */
@@ -73,6 +75,20 @@ struct sample_counts_wait {
 int sample_counts_add_wait(struct sample_counts *c, const struct sample_counts_thread *thread,
 			   const struct sample_counts_wait *wait, const uint64_t *words,
 			   size_t n_words);
+
+/*
+ * Counts resident memory of @kind (enum resident_kind), whose first toucher the stack is. Returns
+ * what sample_counts_add() returns.
+ */
+int sample_counts_add_memory(struct sample_counts *c, const struct sample_counts_thread *thread,
+			     uint8_t kind, uint64_t bytes, const uint64_t *words, size_t n_words);
+
+/*
+ * Finds or adds the sample of @thread and a stack without counting it. Stores its number, for
+ * sample_counts_sample(), in *@out. Returns 0 or -ENOMEM.
+ */
+int sample_counts_intern(struct sample_counts *c, const struct sample_counts_thread *thread,
+			 const uint64_t *words, size_t n_words, uint32_t *out);
 
 /*
  * Factors for a thread's off-CPU time in one place: first for the thinned part, then for the

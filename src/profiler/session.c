@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -426,6 +425,7 @@ static int session_upkeep(struct session *s, struct err *err)
 	table_maker_retry(file_table_maker(s->parts.files), s->now_ns);
 	unwind_tables_reap(s->parts.tables, s->now_ns);
 	lang_client_upkeep(s->parts.lang_client);
+	resident_programs_reap(&s->parts.memory);
 	stop_idle_readers(s);
 	retry_unread_files(s);
 	return s->paused ? 0 : follow_cpus(s, err);
@@ -453,6 +453,8 @@ int session_start(struct session *s, struct err *err)
 	sampler_wait_for_programs(s->parts.sampler, PROGRAMS_NS);
 	r = sampler_attach(s->parts.sampler, err);
 	s->start_ns = s->now_ns = clock_monotonic_ns();
+	if (r == 0)
+		r = resident_programs_snapshot(&s->parts.memory, err);
 	if (r < 0 || !s->opts.sampler.off_cpu)
 		return r;
 	s->wait_ns = 2 * POLL_NS;
@@ -477,11 +479,14 @@ int session_poll(struct session *s, struct err *err)
 int session_stop(struct session *s, struct err *err)
 {
 	uint64_t now_ns = clock_monotonic_ns();
-	int r;
+	int r = resident_programs_read(&s->parts.memory);
 
 	sampler_detach(s->parts.sampler);
-	r = session_drain(s, stop_ns(s), true);
+	if (r == 0)
+		r = session_drain(s, stop_ns(s), true);
 	wait_for_parked(s, now_ns + stop_ns(s), true);
+	if (r == 0)
+		r = resident_programs_attribute(&s->parts.memory);
 	if (r == 0 && s->opts.sampler.off_cpu)
 		r = count_waits(s, now_ns, true);
 	restore_priority(s);
@@ -501,6 +506,11 @@ const _Atomic uint32_t *session_kernel_changes(const struct session *s)
 struct langs *session_langs(struct session *s)
 {
 	return s->parts.langs;
+}
+
+const struct resident *session_resident(const struct session *s)
+{
+	return s->parts.memory.resident;
 }
 
 struct sample_counts *session_counts(struct session *s)
@@ -573,6 +583,7 @@ int session_stats(struct session *s, struct session_stats *out)
 	out->n_files_full = file_table_n_full(s->parts.files);
 	out->n_vms_full = langs_n_full(s->parts.langs);
 	record_decoder_stats(s->parts.decoder, &out->records);
+	resident_programs_stats(&s->parts.memory, &out->resident);
 	out->records.n_no_room += waiting.n_lost;
 	r = sampler_stats(s->parts.sampler, &out->sampler);
 	process_table_stats(s->parts.procs, &out->procs);

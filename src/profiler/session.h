@@ -16,6 +16,7 @@
 #include "base/cleanup.h"
 #include "process/process_table.h"
 #include "profiler/record_decoder.h"
+#include "profiler/resident.h"
 #include "profiler/session_opts.h"
 #include "sampler/sampler.h"
 #include "unwind/tables.h"
@@ -32,6 +33,7 @@ struct session_stats {
 	struct process_table_stats procs;
 	struct unwind_tables_stats tables;
 	struct record_decoder_stats records;
+	struct resident_stats resident;
 	size_t backlog_bytes;       /* queued records */
 	uint64_t sideband_bytes;    /* rings of process events */
 	uint64_t n_cpu_errors;      /* attempts to follow CPUs that failed and were repeated */
@@ -99,6 +101,8 @@ int session_count_waits(struct session *s);
 const _Atomic uint32_t *session_kernel_changes(const struct session *s);
 
 struct langs *session_langs(struct session *s);
+/* NULL if page faults are not recorded. */
+const struct resident *session_resident(const struct session *s);
 struct sample_counts *session_counts(struct session *s);
 /*
  * Counts into @fresh from now on, which the session owns. Returns the previous counts, owned

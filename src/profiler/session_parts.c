@@ -9,6 +9,7 @@
 #include "process/process_table.h"
 #include "process/sideband.h"
 #include "profiler/record_decoder.h"
+#include "profiler/resident.h"
 #include "profiler/sample_counts.h"
 #include "profiler/session_opts.h"
 #include "reader/lang_client.h"
@@ -28,6 +29,7 @@ enum {
 	LANG_READER_BYTES = 32 << 20, /* it needs 2 MiB, and 16 MiB for a large script */
 	LANG_ASK_MS = 500,
 	LANG_DETECT_MS = 3000,
+	RESIDENT_BYTES = 512 << 20, /* for pages and stacks; 100 GiB in 4 KiB pages */
 };
 
 static size_t backlog_bytes(const struct session_opts *o)
@@ -54,6 +56,7 @@ static int create_decoder(struct session_parts *p, const struct session_opts *o,
 		.langs = p->langs,
 		.procs = p->procs,
 		.jits = p->jits,
+		.resident = p->memory.resident,
 		.sync_processes = hooks->sync_processes,
 		.build_table = hooks->build_table,
 		.is_pending = hooks->is_pending,
@@ -149,8 +152,14 @@ static int create_tables(struct session_parts *p, const struct session_opts *o,
 	}
 	if (r == 0 && o->jit_reader_bytes)
 		jit_symbols_set_reader_bytes(p->jits, o->jit_reader_bytes);
+	if (r == 0 && o->sampler.faults)
+		r = resident_new(&p->memory.resident, RESIDENT_BYTES);
 	if (r == 0)
 		r = create_decoder(p, o, hooks);
+	p->memory.sampler = p->sampler;
+	p->memory.decoder = p->decoder;
+	p->memory.procs = p->procs;
+	p->memory.targets_only = o->sampler.targets_only;
 	return r;
 }
 
@@ -174,6 +183,7 @@ void session_parts_close(struct session_parts *p)
 {
 	ring_reader_free(p->ring);
 	record_decoder_free(p->decoder);
+	resident_free(p->memory.resident);
 	jit_symbols_free(p->jits);
 	process_table_free(p->procs);
 	file_table_free(p->files);

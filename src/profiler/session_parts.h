@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profiler/resident_programs.h"
+
 struct err;
 struct file_table;
 struct jit_symbols;
@@ -38,6 +40,7 @@ struct session_parts {
 	struct process_table *procs;
 	struct record_decoder *decoder;
 	struct jit_symbols *jits;
+	struct resident_programs memory; /* resident is owned; NULL: faults are not recorded */
 	struct ring_reader *ring;
 };
 

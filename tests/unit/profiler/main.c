@@ -5,12 +5,14 @@ int test_offcpu(void);
 int test_parked(void);
 int test_record(void);
 int test_record_decoder(void);
+int test_resident(void);
 int test_sample_counts(void);
+int test_touch_map(void);
 int test_waits(void);
 
 int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
 	return test_offcpu() + test_parked() + test_record() + test_record_decoder() +
-	       test_sample_counts() + test_waits();
+	       test_resident() + test_sample_counts() + test_touch_map() + test_waits();
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * What is known about the pages of one program's memory: who touched them, and which were present
+ * before faults were recorded. A helper of resident.c. A forked program has its parent's knowledge
+ * as its base, for as long as either runs. One thread.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "profiler/touch_map.h"
+
+/* Neighbouring pages, by number. */
+struct page_range {
+	uint64_t start, end;
+};
+
+struct address_space {
+	uint32_t n_refs;
+	uint32_t depth;             /* number of bases */
+	struct address_space *base; /* of the program that it was forked from; NULL: none */
+	struct touch_map touches;
+	struct {
+		VEC(struct page_range);
+	} present; /* before the recording, in order */
+	bool has_snapshot;
+	size_t bytes;  /* of this space in *total */
+	size_t *total; /* of all spaces; borrowed */
+};
+
+/* The deepest chain of bases: a child below it starts without one. */
+enum { ADDRESS_SPACE_DEPTH_MAX = 16 };
+
+/*
+ * Returns a new space with one reference, based on @base (NULL: none), or NULL without memory. Its
+ * memory is counted in *@total, which must live longer.
+ */
+struct address_space *address_space_new(struct address_space *base, size_t *total);
+/* Drops a reference. NULL is allowed. */
+void address_space_put(struct address_space *s);
+
+/*
+ * Notes a fault at @page by @toucher (not 0, at most ADDRESS_SPACE_TOUCHER_MAX). @was_present and
+ * @is_write are those of the exception. Returns 0 or -ENOMEM.
+ */
+#define ADDRESS_SPACE_TOUCHER_MAX 0x7fffffffu
+int address_space_touch(struct address_space *s, uint64_t page, uint32_t toucher, bool was_present,
+			bool is_write);
+
+/* Adds pages that are present, in ascending order. Returns 0 or -ENOMEM. */
+int address_space_add_present(struct address_space *s, uint64_t start, uint64_t end);
+
+/*
+ * Returns who touched @page, a resident page; or one of these:
+ * ADDRESS_SPACE_BEFORE: it was present before; ADDRESS_SPACE_UNSEEN: nobody was seen to touch it.
+ * *@out_is_near: it was a neighbouring page that was touched (touch_map_near()).
+ */
+enum { ADDRESS_SPACE_UNSEEN = 0 };
+#define ADDRESS_SPACE_BEFORE UINT32_MAX
+uint32_t address_space_owner(const struct address_space *s, uint64_t page, bool is_huge,
+			     bool *out_is_near);
+
+/* Returns true if the space, and each of its bases, was read before the recording or began later.
+ */
+bool address_space_is_whole(const struct address_space *s);
