@@ -42,6 +42,7 @@ struct record_args {
 	struct option_texts events;
 	uint64_t count;
 	bool off_cpu, wall, lock;
+	unsigned int memory;
 	uint64_t off_min_ns;
 	uint64_t duration_ns;
 	bool idle;
@@ -136,6 +137,23 @@ static const struct option_spec options[] = {
 	       .unit = "us", .max = 3600 * SECOND_NS,
 	       .details = "A number without a unit is in microseconds. The summary reports how "
 			  "many waits were skipped, and their total time."),
+	OPTION(CHOICE, 0, "memory", "resident", memory,
+	       "Record which stacks the memory of processes is due to, instead of where they run",
+	       .flags = OPTION_OPTIONAL_VALUE,
+	       .details =
+		       "resident: each page that is resident when the recording ends, by the stack "
+		       "that first touched it. The sample type is resident, in bytes, and its sum "
+		       "is the Rss of the processes; the label memory is anonymous or file (of a "
+		       "file, or shared).\n\nPages that were present before have the frame "
+		       "[present "
+		       "before the recording] and the name of their mapping: run for as long as "
+		       "the "
+		       "growth in question takes. [fault not seen] is memory that no page fault "
+		       "made resident, such as by mlock(2) or MAP_POPULATE, or that faults of "
+		       "other "
+		       "processes did. Each page fault costs a few microseconds; a process that "
+		       "does "
+		       "not fault is not slowed down."),
 	OPTION(FLAG, 0, "idle", NULL, idle, "Sample idle CPUs too"),
 	OPTION(DURATION, 'd', "duration", "TIME", duration_ns,
 	       "Stop recording after this time, such as 10 (seconds) or 5m", .unit = "s", .min = 1,
@@ -266,6 +284,24 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
 	return 0;
 }
 
+/*
+ * Applies --memory and checks it against the options that say what else to record. Its programs
+ * cannot distinguish cgroups.
+ */
+static int set_memory(struct recording_opts *o, const struct record_args *a, struct err *err)
+{
+	if (a->memory == NO_CHOICE)
+		return 0;
+	if (a->off_cpu || a->wall || a->lock || o->events.len || a->freq_hz || a->idle)
+		return err_set(err, -EINVAL,
+			       "--memory cannot be used with --event, --count, --freq, --idle, "
+			       "--off-cpu, --wall or --lock");
+	if (a->cgroup)
+		return err_set(err, -EINVAL, "--memory cannot be used with --cgroup: use --pid");
+	o->what = SYMBOLIZE_RESIDENT;
+	return 0;
+}
+
 /* The machine as a whole is the default, so --all only documents the choice. */
 static int check_selection(const struct record_args *a, bool command, struct err *err)
 {
@@ -332,6 +368,8 @@ static int make_options(struct recording_opts *o, const struct record_args *a, s
 		r = set_events(o, a, err);
 	if (r == 0)
 		r = set_clock(o, a, err);
+	if (r == 0)
+		r = set_memory(o, a, err);
 	return r < 0 ? r
 		     : cli_output_format(a->output, "--format", a->format, "pprof", &o->format,
 					 err);
@@ -371,6 +409,7 @@ static int run_command(int argc, char **argv)
 		.user = true,
 		.off_min_ns = NO_DURATION,
 		.demangle = NO_CHOICE,
+		.memory = NO_CHOICE,
 	};
 	const struct option_set sets[] = { { options, &a }, { 0 } };
 	struct operands command = { 0 };

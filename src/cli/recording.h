@@ -25,7 +25,7 @@ struct recording_opts {
 	uint64_t duration_ns;     /* 0: unlimited */
 	bool no_kernel, no_user;  /* omit these frames */
 	bool idle, verbose;
-	enum symbolize_mode what; /* CPU time, off-CPU time, or both */
+	enum symbolize_mode what; /* CPU time, off-CPU time, both, or memory */
 	bool locks_only;          /* of off-CPU time, only waits for locks */
 	uint64_t off_min_ns;      /* shorter waits are skipped */
 	bool no_children;         /* exclude children of the selected processes */

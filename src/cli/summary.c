@@ -183,6 +183,40 @@ static void print_waits(const struct summary *s)
 			n[COUNTER_OFF_SHORT], (double)n[COUNTER_OFF_SHORT_NS] / 1e9);
 }
 
+static double mib(uint64_t bytes)
+{
+	return (double)bytes / (1 << 20);
+}
+
+/* Prints what the memory is due to, and the shares of it that have no stack. */
+static void print_memory(const struct summary *s)
+{
+	const struct session_stats *st = &s->session;
+	const struct resident_stats *m = &st->resident;
+
+	fprintf(stderr,
+		"cameo: %.1f MiB resident in %llu process%s, %.1f %% present before the "
+		"recording, %.1f %% with the stack of a neighbouring page, %.1f %% without a fault "
+		"that was seen; %llu faults, %.1f %% of their stacks complete, %llu lost\n",
+		mib(m->bytes), (unsigned long long)m->n_programs, m->n_programs == 1 ? "" : "es",
+		percent(m->before_bytes, m->bytes), percent(m->near_bytes, m->bytes),
+		percent(m->unseen_bytes, m->bytes), (unsigned long long)st->records.n_samples,
+		percent(st->records.n_complete, st->records.n_samples),
+		(unsigned long long)session_n_lost(st));
+	if (st->sampler.counts.n[COUNTER_FAULTS_THINNED])
+		fprintf(stderr,
+			"cameo: %llu faults came too fast: their pages have the stack of a page "
+			"within 64 KiB\n",
+			st->sampler.counts.n[COUNTER_FAULTS_THINNED]);
+	if (m->n_unread)
+		fprintf(stderr, "cameo: the memory of %llu process%s could not be read\n",
+			(unsigned long long)m->n_unread, m->n_unread == 1 ? "" : "es");
+	if (!m->n_programs)
+		fputs("cameo: no memory: the selected processes ended before the recording did; "
+		      "end it while they run (--duration)\n",
+		      stderr);
+}
+
 /*
  * "complete" is the most important figure: the share of stacks that can be trusted up to their
  * roots.
@@ -205,7 +239,8 @@ static void print_samples(const struct summary *s)
 /* Explains why a recording of CPU time is empty, and what to do. */
 static void print_empty(const struct summary *s)
 {
-	if (s->session.records.n_samples || s->what == SYMBOLIZE_OFF)
+	if (s->session.records.n_samples || s->what == SYMBOLIZE_OFF ||
+	    s->what == SYMBOLIZE_RESIDENT)
 		return;
 	if (s->events->len)
 		fputs("cameo: no samples: the events did not occur in the selected processes\n",
@@ -251,11 +286,13 @@ void summary_print(const struct summary *s)
 {
 	const struct session_stats *st = &s->session;
 
-	if (s->what != SYMBOLIZE_OFF)
+	if (s->what == SYMBOLIZE_RESIDENT)
+		print_memory(s);
+	else if (s->what != SYMBOLIZE_OFF)
 		print_samples(s);
 	print_empty(s);
 	print_events(s);
-	if (s->what != SYMBOLIZE_CPU)
+	if (s->what == SYMBOLIZE_OFF || s->what == SYMBOLIZE_WALL)
 		print_waits(s);
 	print_searched(st);
 	print_losses(s);

@@ -18,6 +18,7 @@
 #include "process/jit_symbols.h"
 #include "profile/profile.h"
 #include "profiler/offcpu.h"
+#include "profiler/resident.h"
 #include "symbol/demangle.h"
 #include "symbol/kernel_symbols.h"
 #include "symbolize/address_cache.h"
@@ -409,6 +410,20 @@ static int resolve_error(struct batch *b, struct frame_location *w)
 	return add_simple(b, &l, name, "", &w->location);
 }
 
+/* A text in place of a frame: a reason in brackets, or the path of a file. */
+static int resolve_text(struct batch *b, struct frame_location *w)
+{
+	const struct resident *resident = b->l->opts.resident;
+	const char *text = resident ? resident_text(resident, w->word & FRAME_PAYLOAD_MASK) : "";
+	struct profile_location l = {
+		.kind = text[0] == '[' ? PROFILE_FRAME_ERROR : PROFILE_FRAME_NATIVE,
+		.mapping = PROFILE_NONE,
+	};
+
+	w->kind = l.kind;
+	return add_simple(b, &l, text, "", &w->location);
+}
+
 static int resolve_one(struct batch *b, struct frame_location *w)
 {
 	w->location = PROFILE_NONE;
@@ -425,6 +440,8 @@ static int resolve_one(struct batch *b, struct frame_location *w)
 		return resolve_address(b, w);
 	case FRAME_SCRIPT:
 		return resolve_script(b, w);
+	case FRAME_TEXT:
+		return resolve_text(b, w);
 	default:
 		w->kind = PROFILE_FRAME_ERROR;
 		return resolve_error(b, w);

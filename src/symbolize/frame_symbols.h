@@ -24,6 +24,7 @@ struct err;
 struct file_table;
 struct jit_symbols;
 struct langs;
+struct resident;
 struct frame_symbols;
 struct profile;
 
@@ -46,6 +47,7 @@ struct frame_symbols_opts {
 	struct file_table *files;
 	struct jit_symbols *jits;
 	struct langs *langs;
+	const struct resident *resident; /* has the texts of FRAME_TEXT words; may be NULL */
 	pthread_mutex_t *lock;      /* protects files and langs; NULL: no other thread uses them */
 	size_t address_cache_bytes; /* limit of the address cache in bytes; 0: none */
 	/*

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "profile/profile.h"
 #include "profiler/offcpu.h"
+#include "profiler/resident.h"
 #include "profiler/sample_counts.h"
 #include "profiler/wait_reason.h"
 #include "sampler/events.h"
@@ -54,7 +55,8 @@ struct profile_builder {
 	struct {
 		VEC(uint64_t);
 	} times; /* times of the current sample */
-	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu, key_state, key_wait, key_unwind;
+	uint32_t key_pid, key_tid, key_comm, key_thread, key_cpu, key_state, key_wait, key_unwind,
+		key_memory;
 };
 
 struct word_key {
@@ -217,6 +219,30 @@ static const char *find_reason(const struct profile_builder *b, const uint32_t *
 	return wait_reason_find(names + *out_skip, n_names - *out_skip);
 }
 
+static bool has_waits(enum symbolize_mode mode)
+{
+	return mode == SYMBOLIZE_OFF || mode == SYMBOLIZE_WALL;
+}
+
+/*
+ * Returns the number of innermost frames that belong to the page-fault exception and to its
+ * recording, rather than to what touched the page.
+ */
+static size_t exception_frames(const struct profile_builder *b, const uint32_t *refs, size_t n)
+{
+	enum { EXCEPTION_FRAMES_MAX = 12 };
+
+	for (size_t i = 0; i < n && i < EXCEPTION_FRAMES_MAX; i++) {
+		const struct frame_location *l = &b->words.data[refs[i]];
+
+		if (l->kind != PROFILE_FRAME_KERNEL)
+			break;
+		if (!strcmp(name_of(b, l->location), "asm_exc_page_fault"))
+			return i + 1;
+	}
+	return 0;
+}
+
 /* cgroup v2 freezes tasks by an ordinary sleep; only the stack shows it. */
 static const char *state_name(const struct sample_counts_sample *s, const char *reason)
 {
@@ -237,7 +263,7 @@ static int add_wait_labels(struct profile_builder *b, const struct sample_counts
 {
 	int r;
 
-	if (b->mode == SYMBOLIZE_CPU)
+	if (!has_waits(b->mode))
 		return 0;
 	labels[*io_n] = (struct profile_label){ .key = b->key_state };
 	r = add_string(b, state_name(s, reason), &labels[*io_n].str);
@@ -258,6 +284,18 @@ static int add_unwind_label(struct profile_builder *b, const struct sample_count
 		return 0;
 	labels[*io_n] = (struct profile_label){ .key = b->key_unwind };
 	return add_string(b, "search", &labels[(*io_n)++].str);
+}
+
+/* The label memory of a profile of memory: its kind. */
+static int add_memory_label(struct profile_builder *b, const struct sample_counts_sample *s,
+			    struct profile_label labels[LABELS_MAX], uint32_t *io_n)
+{
+	const char *kind = s->memory == RESIDENT_FILE ? "file" : "anonymous";
+
+	if (!s->memory)
+		return 0;
+	labels[*io_n] = (struct profile_label){ .key = b->key_memory };
+	return add_string(b, kind, &labels[(*io_n)++].str);
 }
 
 /* A stack that consists of a single error word stands for waits whose stack was not recorded. */
@@ -281,6 +319,10 @@ static void make_values(const struct profile_builder *b, const struct sample_cou
 	int64_t running = s->off_state ? 0 : (int64_t)s->count;
 	int64_t on_value = running * period_of(b->window, s->event), off_ns = (int64_t)s->off_ns;
 
+	if (b->mode == SYMBOLIZE_RESIDENT) {
+		out[0] = (int64_t)s->bytes;
+		return;
+	}
 	if (b->window->n_events > 1) {
 		for (size_t i = 0; i < b->window->n_events; i++)
 			out[i] = i == s->event ? on_value : 0;
@@ -343,11 +385,15 @@ static int add_sample(struct profile_builder *b, const struct sample_counts_samp
 		reason = find_reason(b, refs, n, &skip);
 	if (s->off_state)
 		count_off(b, s, reason);
+	if (s->memory)
+		skip = exception_frames(b, refs, n);
 	if (is_excluded(b, s, reason))
 		return 0;
 	r = make_labels(b, sample_counts_thread(b->c, s->thread), labels, &sample.n_labels);
 	if (r == 0)
 		r = add_wait_labels(b, s, reason, labels, &sample.n_labels);
+	if (r == 0)
+		r = add_memory_label(b, s, labels, &sample.n_labels);
 	if (r == 0)
 		r = add_unwind_label(b, s, labels, &sample.n_labels);
 	if (r == 0)
@@ -392,6 +438,13 @@ static int add_off_types(struct profile_builder *b)
 	return r < 0 ? r : add_string(b, "off_cpu", &profile_meta(b->p)->default_sample_type);
 }
 
+static int add_resident_type(struct profile_builder *b)
+{
+	int r = profile_add_sample_type(b->p, "resident", "bytes");
+
+	return r < 0 ? r : add_string(b, "resident", &profile_meta(b->p)->default_sample_type);
+}
+
 /* Sample type and unit of event number @i. */
 static const char *type_of(const struct symbolize_window *w, size_t i, const char **out_unit)
 {
@@ -424,6 +477,8 @@ static int add_types(struct profile_builder *b, const char *type, const char *un
 
 	if (b->mode == SYMBOLIZE_OFF)
 		return add_off_types(b);
+	if (b->mode == SYMBOLIZE_RESIDENT)
+		return add_resident_type(b);
 	if (b->window->n_events > 1)
 		return add_event_types(b);
 	r = profile_add_sample_type(b->p, "samples", "count");
@@ -446,16 +501,17 @@ static int add_keys(struct profile_builder *b)
 		b->n_samples &&
 		sample_counts_thread(b->c, sample_counts_sample(b->c, b->samples[0])->thread)
 			->cpu_plus_1;
-	bool has_waits = b->mode != SYMBOLIZE_CPU;
+	bool waits = has_waits(b->mode), memory = b->mode == SYMBOLIZE_RESIDENT;
 	const struct {
 		const char *s;
 		uint32_t *id;
 		bool filter;
 	} keys[] = {
-		{ "pid", &b->key_pid, true },        { "tid", &b->key_tid, true },
-		{ "comm", &b->key_comm, true },      { "thread", &b->key_thread, true },
-		{ "cpu", &b->key_cpu, has_cpus },    { "state", &b->key_state, has_waits },
-		{ "wait", &b->key_wait, has_waits }, { "unwind", &b->key_unwind, true },
+		{ "pid", &b->key_pid, true },         { "tid", &b->key_tid, true },
+		{ "comm", &b->key_comm, true },       { "thread", &b->key_thread, true },
+		{ "cpu", &b->key_cpu, has_cpus },     { "state", &b->key_state, waits },
+		{ "wait", &b->key_wait, waits },      { "unwind", &b->key_unwind, true },
+		{ "memory", &b->key_memory, memory },
 	};
 	int r = 0;
 
@@ -465,7 +521,7 @@ static int add_keys(struct profile_builder *b)
 	return r;
 }
 
-/* Waits are measured and not sampled, so their profiles have no period. */
+/* Waits and memory are measured and not sampled, so their profiles have no period. */
 static int begin_profile(struct profile_builder *b)
 {
 	struct profile_meta *meta = profile_meta(b->p);
@@ -474,7 +530,7 @@ static int begin_profile(struct profile_builder *b)
 
 	meta->time_ns = b->window->time_ns;
 	meta->duration_ns = b->window->duration_ns;
-	if (r == 0 && b->mode != SYMBOLIZE_OFF) {
+	if (r == 0 && (b->mode == SYMBOLIZE_CPU || b->mode == SYMBOLIZE_WALL)) {
 		meta->period = period_of(b->window, 0);
 		r = add_string(b, type, &meta->period_type.type);
 		if (r == 0)

@@ -16,8 +16,9 @@ enum symbolize_mode {
 	 * several events, one sample type for each.
 	 */
 	SYMBOLIZE_CPU,
-	SYMBOLIZE_OFF,  /* waits: off_cpu/nanoseconds and samples/count (number of waits) */
-	SYMBOLIZE_WALL, /* both: samples/count, and cpu, off_cpu and wall in nanoseconds */
+	SYMBOLIZE_OFF,      /* waits: off_cpu/nanoseconds and samples/count (number of waits) */
+	SYMBOLIZE_RESIDENT, /* resident/bytes */
+	SYMBOLIZE_WALL,     /* both: samples/count, and cpu, off_cpu and wall in nanoseconds */
 };
 
 struct symbolize_window {

@@ -33,8 +33,8 @@ RUNS = re.compile(r"(cameo|perf script|echo|openssl)\b")
 # They run until Ctrl-C; so does `cameo` without a command.
 LASTING = re.compile(r"(?:perf script \| )?cameo (up|agent|view|server(?!.* --(hash-secret|store-info))|top(?!.* -n))\b")
 # Documented output whose form is the same on every machine.
-FIXED = re.compile(r"cameo: wrote|cameo: \d+ samples in|cameo: [\d.]+ s off-CPU|cameo: own CPU|cameo: --hide-idle|"
-                   r"cameo: folded|cameo server: |(?:cpu|off_cpu|cpu-clock|page-faults): |\s+self +self%|self before|"
+FIXED = re.compile(r"cameo: wrote|cameo: \d+ samples in|cameo: [\d.]+ MiB resident|cameo: [\d.]+ s off-CPU|cameo: own CPU|cameo: --hide-idle|"
+                   r"cameo: folded|cameo server: |(?:cpu|off_cpu|resident|cpu-clock|page-faults): |\s+self +self%|self before|"
                    r"The walk reached|walk\.core: |level=info|data/|day  |all  |\d+ days?,|\d+ profiles |ann:|"
                    r"ok +(?:kernel|BTF|capabilities|self-test)|symbolizer: ")
 # It mostly waits, as a shop does, because it runs for as long as the test.

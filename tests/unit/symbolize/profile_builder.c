@@ -9,6 +9,7 @@
 #include "bpf/shared/offcpu.h"
 #include "fixture.h"
 #include "profile/profile.h"
+#include "profiler/resident.h"
 #include "profiler/sample_counts.h"
 #include "symbolize/symbolize_stats.h"
 #include "tests/test.h"
@@ -147,5 +148,38 @@ static void with_locks_only_other_waits_are_omitted(void **state)
 	fixture_fini(&f);
 }
 
+/* Each stack of memory has one value, and its kind as a label. */
+static void profiles_of_memory_have_bytes_by_kind(void **state)
+{
+	const struct symbolize_window window = { .freq_hz = 100, .mode = SYMBOLIZE_RESIDENT };
+	const uint64_t word = FRAME_WORD(FRAME_ADDRESS, 1), text = FRAME_WORD(FRAME_TEXT, 5);
+	const uint32_t all[] = { 0, 1, 2 };
+	struct symbolize_stats stats = { 0 };
+	struct profile_builder *b;
+	struct fixture f;
+	struct profile *p;
+
+	fixture_init(&f);
+	sample_counts_add_memory(f.collect, &thread, RESIDENT_ANONYMOUS, 8192, &word, 1);
+	sample_counts_add_memory(f.collect, &thread, RESIDENT_ANONYMOUS, 4096, &word, 1);
+	sample_counts_add_memory(f.collect, &thread, RESIDENT_FILE, 4096, &word, 1);
+	sample_counts_add_memory(f.collect, &thread, RESIDENT_FILE, 4096, &text, 1);
+	assert_int_equal(profile_builder_new(&b, f.frame_symbols, f.collect, &window, &stats), 0);
+	profile_builder_select(b, SYMBOLIZE_RESIDENT, all, 3);
+	assert_int_equal(profile_builder_build(b, &p), 0);
+	assert_int_equal(profile_n_sample_types(p), 1);
+	assert_string_equal(type(p, 0), "resident");
+	assert_int_equal(profile_sample(p, 0).values[0], 12288);
+	assert_string_equal(label(p, 0, "memory"), "anonymous");
+	assert_int_equal(profile_sample(p, 1).values[0], 4096);
+	assert_string_equal(label(p, 1, "memory"), "file");
+	assert_string_equal(label(p, 1, "state"), "");
+	assert_int_equal(profile_meta(p)->period, 0);
+	profile_free(p);
+	profile_builder_free(b);
+	fixture_fini(&f);
+}
+
 TEST_GROUP(test_profile_builder, TEST(one_builder_makes_several_profiles),
-	   TEST(wall_profiles_have_four_values), TEST(with_locks_only_other_waits_are_omitted))
+	   TEST(profiles_of_memory_have_bytes_by_kind), TEST(wall_profiles_have_four_values),
+	   TEST(with_locks_only_other_waits_are_omitted))

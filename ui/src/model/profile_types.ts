@@ -13,6 +13,7 @@ const TYPE_NAMES: Record<string, string> = {
 	"memory:alloc_objects": "Allocated objects",
 	"memory:inuse_space": "In-use bytes",
 	"memory:inuse_objects": "In-use objects",
+	"memory:resident": "Resident memory",
 	"mutex:contentions": "Mutex contentions",
 	"mutex:delay": "Mutex delay",
 	"block:contentions": "Block contentions",
