@@ -22,6 +22,7 @@
 #include "profiler/wait_reason.h"
 #include "sampler/events.h"
 #include "symbolize/frame_symbols.h"
+#include "symbolize/sample_types.h"
 #include "symbolize/symbolize_stats.h"
 
 enum {
@@ -312,7 +313,7 @@ static void count_off(struct profile_builder *b, const struct sample_counts_samp
 		b->stats->no_stack_ns += s->off_ns;
 }
 
-/* In the order of the sample types in add_types(). */
+/* In the order of the sample types in sample_types_add(). */
 static void make_values(const struct profile_builder *b, const struct sample_counts_sample *s,
 			int64_t out[VALUES_MAX])
 {
@@ -428,69 +429,6 @@ static int add_samples(struct profile_builder *b)
 	return r;
 }
 
-/* off_cpu comes first, as OpenTelemetry expects. */
-static int add_off_types(struct profile_builder *b)
-{
-	int r = profile_add_sample_type(b->p, "off_cpu", "nanoseconds");
-
-	if (r == 0)
-		r = profile_add_sample_type(b->p, "samples", "count");
-	return r < 0 ? r : add_string(b, "off_cpu", &profile_meta(b->p)->default_sample_type);
-}
-
-static int add_resident_type(struct profile_builder *b)
-{
-	int r = profile_add_sample_type(b->p, "resident", "bytes");
-
-	return r < 0 ? r : add_string(b, "resident", &profile_meta(b->p)->default_sample_type);
-}
-
-/* Sample type and unit of event number @i. */
-static const char *type_of(const struct symbolize_window *w, size_t i, const char **out_unit)
-{
-	bool is_time = i >= w->n_events || w->events[i].is_clock;
-
-	*out_unit = is_time ? "nanoseconds" : "count";
-	return is_time ? "cpu" : w->events[i].name;
-}
-
-/*
- * With several events there is no type "samples": their counts are different things and have no
- * sum.
- */
-static int add_event_types(struct profile_builder *b)
-{
-	int r = 0;
-
-	for (size_t i = 0; i < b->window->n_events && r == 0; i++) {
-		const char *unit, *type = type_of(b->window, i, &unit);
-
-		r = profile_add_sample_type(b->p, type, unit);
-	}
-	return r;
-}
-
-/* make_values() fills in the values in this order. */
-static int add_types(struct profile_builder *b, const char *type, const char *unit)
-{
-	int r;
-
-	if (b->mode == SYMBOLIZE_OFF)
-		return add_off_types(b);
-	if (b->mode == SYMBOLIZE_RESIDENT)
-		return add_resident_type(b);
-	if (b->window->n_events > 1)
-		return add_event_types(b);
-	r = profile_add_sample_type(b->p, "samples", "count");
-	if (r == 0)
-		r = profile_add_sample_type(b->p, type, unit);
-	if (r == 0 && b->mode == SYMBOLIZE_WALL)
-		r = profile_add_sample_type(b->p, "off_cpu", "nanoseconds");
-	if (r == 0 && b->mode == SYMBOLIZE_WALL)
-		r = profile_add_sample_type(b->p, "wall", "nanoseconds");
-	return r;
-}
-
 /*
  * Keys are added only if a sample can have the label, because pprof readers list all strings.
  * Either all samples of a window have a CPU or none has, so the first one decides.
@@ -525,8 +463,8 @@ static int add_keys(struct profile_builder *b)
 static int begin_profile(struct profile_builder *b)
 {
 	struct profile_meta *meta = profile_meta(b->p);
-	const char *unit, *type = type_of(b->window, 0, &unit);
-	int r = add_types(b, type, unit);
+	const char *unit, *type = sample_type_of_event(b->window, 0, &unit);
+	int r = sample_types_add(b->p, b->mode, b->window);
 
 	meta->time_ns = b->window->time_ns;
 	meta->duration_ns = b->window->duration_ns;
