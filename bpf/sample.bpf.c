@@ -346,6 +346,7 @@ static __always_inline void record_begin(struct walk *w, __u64 id)
 	h->stack_len = 0;
 	w->at_breakpoint = 0;
 	h->arg = 0;
+	h->len = 0;
 	bpf_get_current_comm(h->comm, sizeof(h->comm));
 }
 

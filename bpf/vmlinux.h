@@ -81,6 +81,10 @@ struct cgroup {
 	struct kernfs_node *kn;
 };
 
+struct vm_unmapped_area_info {
+	unsigned long length;
+};
+
 struct css_set {
 	struct cgroup *dfl_cgrp; /* in the unified hierarchy */
 };

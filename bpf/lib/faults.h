@@ -3,11 +3,12 @@
 
 /*
  * Page faults: the program at the tracepoints of the exception, page_fault_user and
- * page_fault_kernel, loaded only with --memory. Part of the object of sample.bpf.c. Each fault of a
- * selected process sends its stack and the address of its page; the agent decides which of these
- * faults a resident page is due to (src/profiler/resident.h). The tracepoints fire before the
- * fault is handled, so a fault that the kernel retries is sent twice, and one that ends in a signal
- * is sent too.
+ * page_fault_kernel, and that at vm_unmapped_area, where the kernel chooses the address of a
+ * mapping; loaded only with --memory. Part of the object of sample.bpf.c. Each fault of a selected
+ * process sends its stack and the address of its page; the agent decides which of these faults a
+ * resident page is due to (src/profiler/resident.h). The tracepoints fire before the fault is
+ * handled, so a fault that the kernel retries is sent twice, and one that ends in a signal is sent
+ * too.
  *
  * The walk reads memory that may be absent, which raises the exception within the program. Such
  * faults are not handled but fail, and are recognized by that. A fault may also preempt the
@@ -18,6 +19,12 @@
  * first fault in each block of 64 KiB is sent; the agent takes it for that of the block's pages
  * without one.
  */
+struct fault {
+	__u64 address;
+	__u64 len;   /* of an area that is mapped */
+	__u16 flags; /* of the record */
+};
+
 enum { FAULT_BLOCK_SHIFT = 16 };
 
 /* The blocks in which a fault was sent while the ring was filling: pid and number of the block. */
@@ -66,8 +73,8 @@ static __always_inline int fault_in_kernel(const void *at)
 }
 
 /* In the kernel, its functions show the system call; in user mode, only the exception. */
-static __always_inline void fault_sample(void *ctx, struct counters *c, __u32 which, __u64 address,
-					 __u16 flags)
+static __always_inline void fault_sample(void *ctx, struct counters *c, __u32 which,
+					 const struct fault *f)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 	struct walk *w = walk_get(which);
@@ -75,9 +82,10 @@ static __always_inline void fault_sample(void *ctx, struct counters *c, __u32 wh
 	if (!w)
 		return;
 	record_begin(w, id);
-	w->record.head.arg = address & ~(USER_PAGE - 1ULL);
-	w->record.head.flags = flags;
-	if (flags & RECORD_KERNEL_MODE && collect_kernel)
+	w->record.head.arg = f->address & ~(USER_PAGE - 1ULL);
+	w->record.head.len = f->len;
+	w->record.head.flags = f->flags;
+	if (f->flags & RECORD_KERNEL_MODE && collect_kernel)
 		kernel_stack(ctx, w);
 	if (!collect_user || !saved_registers(w))
 		send_walked(c, w);
@@ -86,33 +94,64 @@ static __always_inline void fault_sample(void *ctx, struct counters *c, __u32 wh
 	count_time(c, w);
 }
 
+static __always_inline void fault_send(void *ctx, struct counters *c, const struct fault *f)
+{
+	__u32 which = walk_reserve();
+
+	if (!which) {
+		c->n[COUNTER_LOST]++;
+		return;
+	}
+	fault_sample(ctx, c, which, f);
+	walk_release(which);
+}
+
+/* True if the current process is profiled, and the event concerns its memory. */
+static __always_inline int fault_begin(struct counters *c, __u32 pid, __u64 address)
+{
+	if (!fault_counts(address))
+		return 0;
+	c->n[COUNTER_SAMPLES]++;
+	if (!selected_only || bpf_map_lookup_elem(&selected, &pid))
+		return 1;
+	c->n[COUNTER_FILTERED]++;
+	return 0;
+}
+
 SEC("raw_tp")
 int on_fault(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u32 pid = bpf_get_current_pid_tgid() >> 32, which;
-	__u16 flags = fault_flags(ctx->args[2]);
+	struct fault f = { .address = ctx->args[0], .flags = fault_flags(ctx->args[2]) };
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct counters *c = counters_get();
 
-	if (!c || !fault_counts(ctx->args[0]))
+	if (!c || !fault_begin(c, pid, f.address))
 		return 0;
-	c->n[COUNTER_SAMPLES]++;
-	if (selected_only && !bpf_map_lookup_elem(&selected, &pid)) {
-		c->n[COUNTER_FILTERED]++;
-		return 0;
-	}
-	if (fault_is_thinned(pid, ctx->args[0])) {
+	if (fault_is_thinned(pid, f.address)) {
 		c->n[COUNTER_FAULTS_THINNED]++;
 		return 0;
 	}
-	which = walk_reserve();
-	if (!which) {
-		c->n[COUNTER_LOST]++;
-		return 0;
-	}
 	if (fault_in_kernel((void *)ctx->args[1]))
-		flags |= RECORD_KERNEL_MODE;
-	fault_sample(ctx, c, which, ctx->args[0], flags);
-	walk_release(which);
+		f.flags |= RECORD_KERNEL_MODE;
+	fault_send(ctx, c, &f);
+	return 0;
+}
+
+/*
+ * The kernel has found an area without mappings, so what was in it before has gone. It may be
+ * larger than the mapping that follows, and the address may be an error.
+ */
+SEC("raw_tp/vm_unmapped_area")
+int on_map(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct vm_unmapped_area_info *info = (void *)ctx->args[1];
+	struct fault f = { .address = ctx->args[0],
+			   .len = BPF_CORE_READ(info, length),
+			   .flags = RECORD_MAPPED | RECORD_KERNEL_MODE };
+	struct counters *c = counters_get();
+
+	if (c && fault_begin(c, bpf_get_current_pid_tgid() >> 32, f.address))
+		fault_send(ctx, c, &f);
 	return 0;
 }
 

@@ -100,9 +100,10 @@ enum record_flags {
 	 */
 	RECORD_IN_EXEC = 1u << 6,
 	RECORD_FAULT = 1u << 7, /* taken at a page fault, before the kernel handled it */
-	/* Of a fault: the page was present (the access was not allowed yet); it was a write. */
+	/* The page of a fault was present (the access was not allowed yet); it was written to. */
 	RECORD_FAULT_PRESENT = 1u << 8,
 	RECORD_FAULT_WRITE = 1u << 9,
+	RECORD_MAPPED = 1u << 10, /* taken where the kernel chose an area for a mapping */
 };
 
 struct record_header {
@@ -122,10 +123,14 @@ struct record_header {
 	__u8 off_place;   /* RECORD_OFF: index of the wait place, below OFF_PLACES */
 	__u8 pad;
 	char comm[16]; /* name of the thread */
-	/* RECORD_FAULT: the page's address; RECORD_PROGRAM of a fork: the parent's pid; else 0. */
+	/*
+	 * RECORD_FAULT: the page's address; RECORD_MAPPED: that of the area; RECORD_PROGRAM of a
+	 * fork: the parent's pid; else 0.
+	 */
 	__u64 arg;
+	__u64 len; /* RECORD_MAPPED: bytes of the area; else 0 */
 };
-_Static_assert(sizeof(struct record_header) == 80, "record header is an ABI");
+_Static_assert(sizeof(struct record_header) == 88, "record header is an ABI");
 
 enum {
 	RAW_STACK_MAX = 32 * 1024,

@@ -285,7 +285,7 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
 }
 
 /*
- * Applies --memory and checks it against the options that say what else to record. Its programs
+ * Applies --memory and checks it against the options for other recordings. Its programs
  * cannot distinguish cgroups.
  */
 static int set_memory(struct recording_opts *o, const struct record_args *a, struct err *err)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What is known about the pages of one program's memory: who touched them, and which were present
+ * The knowledge about the pages of one program's memory: who touched them, and which were present
  * before faults were recorded. A helper of resident.c. A forked program has its parent's knowledge
  * as its base, for as long as either runs. One thread.
  */
@@ -12,9 +12,11 @@
 
 #include "profiler/touch_map.h"
 
-/* Neighbouring pages, by number. */
-struct page_range {
-	uint64_t start, end;
+/* An area that was mapped during the recording. */
+struct mapped_area {
+	uint64_t start, end; /* pages */
+	uint64_t time_ns;
+	uint32_t mapper; /* like a toucher; 0: not known yet */
 };
 
 struct address_space {
@@ -25,6 +27,9 @@ struct address_space {
 	struct {
 		VEC(struct page_range);
 	} present; /* before the recording, in order */
+	struct {
+		VEC(struct mapped_area);
+	} areas; /* in order, without overlaps */
 	bool has_snapshot;
 	size_t bytes;  /* of this space in *total */
 	size_t *total; /* of all spaces; borrowed */
@@ -41,25 +46,46 @@ struct address_space *address_space_new(struct address_space *base, size_t *tota
 /* Drops a reference. NULL is allowed. */
 void address_space_put(struct address_space *s);
 
-/*
- * Notes a fault at @page by @toucher (not 0, at most ADDRESS_SPACE_TOUCHER_MAX). @was_present and
- * @is_write are those of the exception. Returns 0 or -ENOMEM.
- */
+/* A page fault. */
+struct page_touch {
+	uint64_t page;
+	uint64_t time_ns;
+	uint32_t toucher;           /* not 0, at most ADDRESS_SPACE_TOUCHER_MAX */
+	bool was_present, is_write; /* by the exception */
+};
+
+/* Notes a fault. Faults before the page was mapped are ignored. Returns 0 or -ENOMEM. */
 #define ADDRESS_SPACE_TOUCHER_MAX 0x7fffffffu
-int address_space_touch(struct address_space *s, uint64_t page, uint32_t toucher, bool was_present,
-			bool is_write);
+int address_space_touch(struct address_space *s, const struct page_touch *t);
+
+/*
+ * Notes that an area was free at @time_ns, and is mapped now: nothing in it was touched or present
+ * before. Call it in order of time. Returns 0 or -ENOMEM.
+ */
+int address_space_map(struct address_space *s, uint64_t start, uint64_t end, uint64_t time_ns);
+/* Sets the mapper of the area that was mapped at @start and @time_ns, unless it has gone. */
+void address_space_set_mapper(struct address_space *s, uint64_t start, uint64_t time_ns,
+			      uint32_t mapper);
 
 /* Adds pages that are present, in ascending order. Returns 0 or -ENOMEM. */
 int address_space_add_present(struct address_space *s, uint64_t start, uint64_t end);
 
+/* A page whose owner is looked up. */
+struct owned_page {
+	uint64_t page;
+	struct page_range mapping; /* the mapping that it is in, where a neighbour may be */
+	bool is_huge;              /* it is part of a huge page */
+};
+
 /*
- * Returns who touched @page, a resident page; or one of these:
+ * Returns who touched a resident page; or one of these:
  * ADDRESS_SPACE_BEFORE: it was present before; ADDRESS_SPACE_UNSEEN: nobody was seen to touch it.
- * *@out_is_near: it was a neighbouring page that was touched (touch_map_near()).
+ * *@out_is_near: it was a neighbouring page that was touched (touch_map_near()). In an area whose
+ * pages nobody was seen to touch, the mapper is the owner: it made them resident at once.
  */
 enum { ADDRESS_SPACE_UNSEEN = 0 };
 #define ADDRESS_SPACE_BEFORE UINT32_MAX
-uint32_t address_space_owner(const struct address_space *s, uint64_t page, bool is_huge,
+uint32_t address_space_owner(const struct address_space *s, const struct owned_page *p,
 			     bool *out_is_near);
 
 /* Returns true if the space, and each of its bases, was read before the recording or began later.

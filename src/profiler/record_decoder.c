@@ -196,7 +196,7 @@ static void count_stack(struct record_decoder *d, const struct record_header *h,
 		keep_stack(d, h, &t, words, n);
 		return;
 	}
-	if (h->flags & RECORD_FAULT) {
+	if (h->flags & (RECORD_FAULT | RECORD_MAPPED)) {
 		if (d->opts.resident)
 			resident_touch(d->opts.resident, h, &t, words, n);
 		count_end(d);
@@ -493,6 +493,8 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 			resident_begin(d->opts.resident, h);
 		return;
 	}
+	if (d->opts.resident && h->flags & RECORD_MAPPED && !d->resumed)
+		resident_map(d->opts.resident, h);
 	if (d->opts.exclude_self && record_is_own(d->opts.procs, d->program, h))
 		d->stats.n_excluded++;
 	else

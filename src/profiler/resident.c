@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks and threads are interned in a struct sample_counts of its own; a toucher of a page is the
- * number of a sample there plus 1. What was read at the end is stored as runs of pages, since the
+ * number of a sample there plus 1. The pages that are read at the end are stored as runs, since the
  * stacks of the last faults arrive later, and attributed then.
  */
 #include "profiler/resident.h"
@@ -24,7 +24,7 @@
 
 enum { TEXTS_MAX_BYTES = 8 << 20 };
 
-/* The addresses that a process has unless it asks for others; the snapshot ends there. */
+/* The end of the addresses that a process has by default, and of the snapshot. */
 #define USER_END 0x7ffffffff000ULL
 
 struct program {
@@ -36,6 +36,7 @@ struct program {
 
 /* A mapping at the end. */
 struct mapping {
+	struct page_range pages;
 	uint64_t rss_bytes;
 	size_t first_run; /* its runs are those up to the next mapping's */
 	uint32_t name;    /* id of the text */
@@ -274,6 +275,19 @@ static bool is_full(const struct resident *r)
 	return resident_bytes(r) > r->max_bytes;
 }
 
+static int touch(struct address_space *space, const struct record_header *h, uint32_t toucher)
+{
+	const struct page_touch t = {
+		.page = h->arg / PROC_PAGE_BYTES,
+		.time_ns = h->time_ns,
+		.toucher = toucher,
+		.was_present = h->flags & RECORD_FAULT_PRESENT,
+		.is_write = h->flags & RECORD_FAULT_WRITE,
+	};
+
+	return address_space_touch(space, &t);
+}
+
 void resident_touch(struct resident *r, const struct record_header *h,
 		    const struct sample_counts_thread *thread, const uint64_t *words, size_t n)
 {
@@ -287,10 +301,25 @@ void resident_touch(struct resident *r, const struct record_header *h,
 	}
 	if (sample_counts_intern(r->touchers, thread, words, n, &id) == 0 &&
 	    id < ADDRESS_SPACE_TOUCHER_MAX)
-		e = address_space_touch(p->space, h->arg / PROC_PAGE_BYTES, id + 1,
-					h->flags & RECORD_FAULT_PRESENT,
-					h->flags & RECORD_FAULT_WRITE);
+		e = 0;
+	if (e == 0 && h->flags & RECORD_MAPPED)
+		address_space_set_mapper(p->space, h->arg / PROC_PAGE_BYTES, h->time_ns, id + 1);
+	else if (e == 0)
+		e = touch(p->space, h, id + 1);
 	r->stats.n_no_room += e < 0;
+}
+
+void resident_map(struct resident *r, const struct record_header *h)
+{
+	uint64_t end = h->arg + h->len;
+	struct program *p = h->len && end > h->arg ? get(r, h, NULL) : NULL;
+
+	if (!p)
+		return;
+	if (is_full(r) ||
+	    address_space_map(p->space, h->arg / PROC_PAGE_BYTES,
+			      (end + PROC_PAGE_BYTES - 1) / PROC_PAGE_BYTES, h->time_ns) < 0)
+		r->stats.n_no_room++;
 }
 
 struct snapshot {
@@ -338,6 +367,7 @@ static int add_mapping(void *ctx, const struct proc_resident_mapping *m)
 {
 	struct reader *rd = ctx;
 	struct mapping added = {
+		.pages = { m->map.start / PROC_PAGE_BYTES, m->map.end / PROC_PAGE_BYTES },
 		.rss_bytes = m->rss_bytes,
 		.first_run = rd->r->runs.len,
 		.name = mapping_name(rd->r, &m->map),
@@ -458,23 +488,31 @@ static int add_bytes(struct attribution *a, uint32_t owner, bool is_file, uint64
 	return e;
 }
 
+/* Returns the owner of @page, and counts it if that touched a neighbouring page. */
+static uint32_t owner_of(struct attribution *a, uint64_t page, bool is_huge)
+{
+	const struct owned_page p = { page, a->mapping->pages, is_huge };
+	bool is_near;
+	uint32_t owner;
+
+	if (!a->reading->space)
+		return ADDRESS_SPACE_UNSEEN;
+	owner = address_space_owner(a->reading->space, &p, &is_near);
+	if (is_near && owner != ADDRESS_SPACE_BEFORE && owner != ADDRESS_SPACE_UNSEEN)
+		a->r->stats.near_bytes += PROC_PAGE_BYTES;
+	return owner;
+}
+
 /* Attributes the pages of @run, at most @io_left_bytes. */
 static int add_run_pages(struct attribution *a, const struct proc_pages *run,
 			 uint64_t *io_left_bytes)
 {
-	const struct address_space *space = a->reading->space;
 	int e = 0;
 
 	for (uint64_t at = run->start; at < run->end && *io_left_bytes && e == 0;
 	     at += PROC_PAGE_BYTES) {
-		bool is_near = false;
-		uint32_t owner = space ? address_space_owner(space, at / PROC_PAGE_BYTES,
-							     run->is_huge, &is_near)
-				       : ADDRESS_SPACE_UNSEEN;
-
-		if (is_near && owner != ADDRESS_SPACE_BEFORE && owner != ADDRESS_SPACE_UNSEEN)
-			a->r->stats.near_bytes += PROC_PAGE_BYTES;
-		e = add_bytes(a, owner, run->is_file, PROC_PAGE_BYTES);
+		e = add_bytes(a, owner_of(a, at / PROC_PAGE_BYTES, run->is_huge), run->is_file,
+			      PROC_PAGE_BYTES);
 		*io_left_bytes -= PROC_PAGE_BYTES;
 	}
 	return e;

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Which stack each resident page of a process is due to: the one that touched it first. Page faults
- * give the stacks, the kernel's page tables what is resident, so that the sum is the process's Rss
- * whatever was missed, and nothing has to be known about munmap(), madvise(), reclaim or exit.
+ * Finds the stack that each resident page of a process is due to: the one that touched it first.
+ * Page faults have the stacks, the kernel's page tables what is resident, so that the sum is the
+ * process's Rss whatever was missed, and nothing has to be known about munmap(), madvise(), reclaim
+ * or exit.
  *
  * Use: resident_snapshot() for each program once faults are recorded, resident_begin() and
  * resident_touch() for their records, resident_read() for each program when the recording ends, and
@@ -18,8 +19,10 @@
  * 3. else, if it was present at the snapshot, [present before the recording];
  * 4. else the nearest page with a stack within 64 KiB, since the kernel maps several pages at one
  *    fault; within 2 MiB if one huge page maps them;
- * 5. else [fault not seen]: mlock(), MAP_POPULATE and the like raise no exception.
- * The stacks of 3. and 5. are this text and the name of the mapping, as FRAME_TEXT words.
+ * 5. else the stack that mapped it during the recording: with MAP_POPULATE, for example, no
+ *    exception is raised;
+ * 6. else [fault not seen], for example by mlock().
+ * The stacks of 3. and 6. are this text and the name of the mapping, as FRAME_TEXT words.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +39,7 @@ struct resident_stats {
 	uint64_t n_unread;   /* programs whose pages could not be read at the end */
 	uint64_t n_programs; /* that were read */
 	/*
-	 * Of the programs that were read: Rss, the parts of it that have no stack, and the part
+	 * The sum of the Rss of these programs, the parts of it that have no stack, and the part
 	 * that has the stack of a neighbouring page.
 	 */
 	uint64_t bytes, before_bytes, unseen_bytes, near_bytes;
@@ -62,9 +65,12 @@ void resident_snapshot(struct resident *r, const struct record_header *h);
 /* Handles a RECORD_PROGRAM. */
 void resident_begin(struct resident *r, const struct record_header *h);
 
-/* Handles a page fault: the header with RECORD_FAULT, and the stack of @n words, leaf first. */
+/* Handles the stack of a RECORD_FAULT or RECORD_MAPPED: @n words, leaf first. */
 void resident_touch(struct resident *r, const struct record_header *h,
 		    const struct sample_counts_thread *thread, const uint64_t *words, size_t n);
+
+/* Handles RECORD_MAPPED. Call it for each such record in order, before its stack is known. */
+void resident_map(struct resident *r, const struct record_header *h);
 
 /* Returns true if the pid's program was seen: by a snapshot, a fault, or as it began. */
 int resident_knows(const struct resident *r, uint32_t pid);

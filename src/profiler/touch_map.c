@@ -66,27 +66,68 @@ int touch_map_set(struct touch_map *m, uint64_t page, uint32_t value)
 	return 0;
 }
 
-/* Returns the value nearest to index @at of a block. */
-static uint32_t nearest(const struct touch_block *b, unsigned int at)
+static void clear_block(struct touch_block *b, uint64_t start, uint64_t end)
 {
-	for (unsigned int distance = 0; distance < TOUCH_BLOCK_PAGES; distance++) {
-		if (distance <= at && b->values[at - distance])
-			return b->values[at - distance];
-		if (at + distance < TOUCH_BLOCK_PAGES && b->values[at + distance])
-			return b->values[at + distance];
-	}
-	return 0;
+	uint64_t first = b->number * TOUCH_BLOCK_PAGES;
+
+	for (unsigned int i = 0; i < TOUCH_BLOCK_PAGES; i++)
+		if (first + i >= start && first + i < end)
+			b->values[i] = 0;
 }
 
-uint32_t touch_map_near(const struct touch_map *m, uint64_t page, int is_huge)
+/* Programs reserve terabytes, of which few blocks have values. */
+void touch_map_clear(struct touch_map *m, uint64_t start, uint64_t end)
+{
+	uint64_t first = start / TOUCH_BLOCK_PAGES,
+		 n = (end + TOUCH_BLOCK_PAGES - 1) / TOUCH_BLOCK_PAGES - first;
+
+	if (n > m->blocks.len) {
+		for (size_t i = 0; i < m->blocks.len; i++)
+			clear_block(&m->blocks.data[i], start, end);
+		return;
+	}
+	for (uint64_t i = first; i < first + n; i++) {
+		struct touch_block *b = find(m, i);
+
+		if (b)
+			clear_block(b, start, end);
+	}
+}
+
+/* Returns the value of the page at @distance from @page, if that is in the block and @bounds. */
+static uint32_t value_at(const struct touch_block *b, uint64_t page, int64_t distance,
+			 struct page_range bounds)
+{
+	uint64_t at = page + (uint64_t)distance;
+
+	if (at / TOUCH_BLOCK_PAGES != b->number || at < bounds.start || at >= bounds.end)
+		return 0;
+	return b->values[at % TOUCH_BLOCK_PAGES];
+}
+
+/* Returns the value of the page of a block that is nearest to @page, which is in it. */
+static uint32_t nearest(const struct touch_block *b, uint64_t page, struct page_range bounds)
+{
+	uint32_t value = 0;
+
+	for (int64_t distance = 0; !value && distance < TOUCH_BLOCK_PAGES; distance++) {
+		value = value_at(b, page, -distance, bounds);
+		if (!value)
+			value = value_at(b, page, distance, bounds);
+	}
+	return value;
+}
+
+uint32_t touch_map_near(const struct touch_map *m, uint64_t page, struct page_range bounds,
+			int is_huge)
 {
 	const struct touch_block *b = find(m, page / TOUCH_BLOCK_PAGES);
-	uint64_t first = page / TOUCH_HUGE_PAGES * TOUCH_HUGE_PAGES / TOUCH_BLOCK_PAGES;
-	uint32_t value = b ? nearest(b, page % TOUCH_BLOCK_PAGES) : 0;
+	uint64_t first = page / TOUCH_HUGE_PAGES * TOUCH_HUGE_PAGES;
+	uint32_t value = b ? nearest(b, page, bounds) : 0;
 
-	for (uint64_t i = 0; !value && is_huge && i < TOUCH_HUGE_PAGES / TOUCH_BLOCK_PAGES; i++) {
-		b = find(m, first + i);
-		value = b ? nearest(b, 0) : 0;
+	for (uint64_t i = 0; !value && is_huge && i < TOUCH_HUGE_PAGES; i += TOUCH_BLOCK_PAGES) {
+		b = find(m, (first + i) / TOUCH_BLOCK_PAGES);
+		value = b ? nearest(b, first + i, bounds) : 0;
 	}
 	return value;
 }

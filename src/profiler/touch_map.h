@@ -35,11 +35,21 @@ uint32_t touch_map_get(const struct touch_map *m, uint64_t page);
 /* Sets the value of @page. Returns 0 or -ENOMEM. */
 int touch_map_set(struct touch_map *m, uint64_t page, uint32_t value);
 
+/* Removes the values of the pages from @start up to @end. */
+void touch_map_clear(struct touch_map *m, uint64_t start, uint64_t end);
+
+/* Neighbouring pages, by number. */
+struct page_range {
+	uint64_t start, end;
+};
+
 /*
  * Returns the value of the page nearest to @page, the lower one of two, in the same block of
- * TOUCH_BLOCK_PAGES; and if it has none, of one in the same TOUCH_HUGE_PAGES if @is_huge. 0: none.
+ * TOUCH_BLOCK_PAGES; and if it has none, of one in the same TOUCH_HUGE_PAGES if @is_huge; in either
+ * case within @bounds. 0: none.
  */
-uint32_t touch_map_near(const struct touch_map *m, uint64_t page, int is_huge);
+uint32_t touch_map_near(const struct touch_map *m, uint64_t page, struct page_range bounds,
+			int is_huge);
 
 /* Memory held, in bytes. */
 size_t touch_map_bytes(const struct touch_map *m);

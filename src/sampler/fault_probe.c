@@ -15,14 +15,23 @@ void fault_probe_prepare(struct sample_bpf *skel, const struct sampler_opts *opt
 	if (opts->faults)
 		bpf_map__set_max_entries(skel->maps.fault_blocks, BLOCKS);
 	bpf_program__set_autoload(skel->progs.on_fault, opts->faults);
+	bpf_program__set_autoload(skel->progs.on_map, opts->faults);
 }
 
 int fault_probe_attach(struct fault_probe *p, struct sample_bpf *skel)
 {
-	static const char *const names[] = { "page_fault_user", "page_fault_kernel" };
+	const struct {
+		const struct bpf_program *program;
+		const char *tracepoint;
+	} places[FAULT_PROBE_LINKS] = {
+		{ skel->progs.on_map, "vm_unmapped_area" },
+		{ skel->progs.on_fault, "page_fault_user" },
+		{ skel->progs.on_fault, "page_fault_kernel" },
+	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		p->links[i] = bpf_program__attach_raw_tracepoint(skel->progs.on_fault, names[i]);
+	for (size_t i = 0; i < FAULT_PROBE_LINKS; i++) {
+		p->links[i] =
+			bpf_program__attach_raw_tracepoint(places[i].program, places[i].tracepoint);
 		if (!p->links[i])
 			return -errno;
 	}
@@ -31,7 +40,7 @@ int fault_probe_attach(struct fault_probe *p, struct sample_bpf *skel)
 
 void fault_probe_detach(struct fault_probe *p)
 {
-	for (size_t i = 0; i < sizeof(p->links) / sizeof(p->links[0]); i++) {
+	for (size_t i = 0; i < FAULT_PROBE_LINKS; i++) {
 		bpf_link__destroy(p->links[i]);
 		p->links[i] = NULL;
 	}

@@ -2,19 +2,21 @@
 #pragma once
 
 /*
- * The page-fault part of the sampler: a program at the tracepoints of the exception
- * (bpf/lib/faults.h). A helper of sampler.c; it runs on the sampler's thread.
+ * The page-fault part of the sampler: programs at the tracepoints of the exception and of new
+ * mappings (bpf/lib/faults.h). A helper of sampler.c; it runs on the sampler's thread.
  */
 struct bpf_link;
 struct sample_bpf;
 struct sampler_opts;
 
-/* Both tracepoints; zeros: not attached. */
+enum { FAULT_PROBE_LINKS = 3 };
+
+/* Zeros: not attached. */
 struct fault_probe {
-	struct bpf_link *links[2];
+	struct bpf_link *links[FAULT_PROBE_LINKS];
 };
 
-/* Selects the program between opening and loading the BPF object: none without opts->faults. */
+/* Selects the programs between opening and loading the BPF object: none without opts->faults. */
 void fault_probe_prepare(struct sample_bpf *skel, const struct sampler_opts *opts);
 
 /*

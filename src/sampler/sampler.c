@@ -511,7 +511,8 @@ int sampler_attach(struct sampler *s, struct err *err)
 	if (r >= 0 && s->opts.faults) {
 		r = fault_probe_attach(&s->faults, s->skel);
 		if (r < 0)
-			return kernel_error(r, "attach to the tracepoints of page faults", err);
+			return kernel_error(
+				r, "attach to the tracepoints of page faults and mappings", err);
 	}
 	return r < 0 ? r : attach_off(s, err);
 }

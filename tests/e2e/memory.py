@@ -33,7 +33,7 @@ def is_recording_faults(cameo_pid):
 
 
 class Program:
-    """tests/programs/native/memory.c, which holds memory once it is told to."""
+    """tests/programs/native/memory.c, which holds memory after it has read a line."""
 
     def __init__(self, *command):
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -241,7 +241,7 @@ def main():
         interpreted(tap, shop)
         machine(tap, shop, path)
         tap.run("a recording of memory alone is possible", refusals)
-        tap.run("a process that ended has no memory, and the summary says so", empty, shop)
+        tap.run("a process that ended has no memory, and the summary reports that", empty, shop)
     tap.done()
 
 

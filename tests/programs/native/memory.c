@@ -127,6 +127,13 @@ HOLD void drop_first(void)
 	touch_again(p);
 }
 
+/* No exception makes this memory resident. Its addresses are those of dropped memory. */
+HOLD void hold_populated(void)
+{
+	map(3 * MEBIBYTE, MAP_PRIVATE | MAP_POPULATE);
+	say(__func__, 3 * MEBIBYTE);
+}
+
 /* The child has its parent's memory, writes to a part of it, and touches some of its own. */
 HOLD void touch_in_child(void)
 {
@@ -178,6 +185,7 @@ int main(void)
 	hold_half();
 	drop_all();
 	drop_first();
+	hold_populated();
 	child = start_child(hold_inherited());
 	printf("child %d\nheld\n", (int)child);
 	fflush(stdout);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/reader.h"
 
+int test_address_space(void);
 int test_offcpu(void);
 int test_parked(void);
 int test_record(void);
@@ -13,6 +14,7 @@ int test_waits(void);
 int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
-	return test_offcpu() + test_parked() + test_record() + test_record_decoder() +
-	       test_resident() + test_sample_counts() + test_touch_map() + test_waits();
+	return test_address_space() + test_offcpu() + test_parked() + test_record() +
+	       test_record_decoder() + test_resident() + test_sample_counts() + test_touch_map() +
+	       test_waits();
 }

@@ -82,12 +82,15 @@ static uint64_t bytes_with_text(const struct resident *r, const struct sample_co
 	return sum;
 }
 
+/* The memory shares no block of 64 KiB with other memory, whose pages would have the same stack. */
 static char *map_memory(size_t bytes)
 {
-	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	enum { BLOCK = 65536 };
+	char *p = mmap(NULL, bytes + BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		       0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
-	return p;
+	return (char *)(((uintptr_t)p + BLOCK - 1) / BLOCK * BLOCK);
 }
 
 static void memory_belongs_to_the_stacks_that_touched_it(void **state)
@@ -202,6 +205,33 @@ static void a_child_has_the_stacks_of_its_parent(void **state)
 	munmap(b, MEBIBYTE);
 }
 
+static void memory_without_a_fault_belongs_to_its_mapper(void **state)
+{
+	char *a = map_memory(2 * MEBIBYTE);
+	struct record_header h = header(getpid(), 1, 1);
+	const struct sample_counts_thread t = thread_of(getpid());
+	const uint64_t word = 300;
+	struct sample_counts *c;
+	struct resident *r;
+
+	assert_int_equal(resident_new(&r, 64 << 20), 0);
+	memset(a, 1, 2 * MEBIBYTE);
+	touch(r, h, a, 2 * PAGES, 100);
+	h.flags = RECORD_MAPPED;
+	h.time_ns = 1;
+	h.arg = (uintptr_t)a;
+	h.len = MEBIBYTE;
+	resident_map(r, &h);
+	resident_touch(r, &h, &t, &word, 1);
+	resident_read(r, &h, &t);
+	c = attribute(r);
+	assert_int_equal(bytes_of(c, 100), MEBIBYTE);
+	assert_int_equal(bytes_of(c, 300), MEBIBYTE);
+	sample_counts_free(c);
+	resident_free(r);
+	munmap(a, 2 * MEBIBYTE);
+}
+
 static void an_exec_begins_with_nothing(void **state)
 {
 	char *a = map_memory(MEBIBYTE);
@@ -269,5 +299,6 @@ static void what_has_ended_is_not_an_error(void **state)
 }
 
 TEST_GROUP(test_resident, TEST(memory_belongs_to_the_stacks_that_touched_it),
-	   TEST(a_child_has_the_stacks_of_its_parent), TEST(an_exec_begins_with_nothing),
+	   TEST(a_child_has_the_stacks_of_its_parent),
+	   TEST(memory_without_a_fault_belongs_to_its_mapper), TEST(an_exec_begins_with_nothing),
 	   TEST(memory_is_limited_and_the_rest_is_counted), TEST(what_has_ended_is_not_an_error))

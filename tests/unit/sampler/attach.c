@@ -52,13 +52,14 @@ static void each_context_has_a_walk(void **state)
 	assert_int_equal(attach_walks(&opts), WALK_CPU + 1);
 }
 
-static void page_faults_need_one_program(void **state)
+static void page_faults_need_two_programs(void **state)
 {
 	const struct sampler_opts opts = { .freq_hz = 99, .faults = true, .no_samples = true };
 	struct sample_bpf *skel = open_object(&opts);
 
 	fault_probe_prepare(skel, &opts);
 	assert_true(bpf_program__autoload(skel->progs.on_fault));
+	assert_true(bpf_program__autoload(skel->progs.on_map));
 	assert_true(bpf_map__max_entries(skel->maps.fault_blocks) > 1);
 	assert_false(bpf_program__autoload(skel->progs.on_sample));
 	assert_int_equal(attach_walks(&opts), WALK_PROBE + WALK_PROBES);
@@ -222,7 +223,7 @@ static void without_probes_no_thread_is_known(void **state)
 	sched_probe_free(NULL);
 }
 
-TEST_GROUP(test_attach, TEST(each_context_has_a_walk), TEST(page_faults_need_one_program),
+TEST_GROUP(test_attach, TEST(each_context_has_a_walk), TEST(page_faults_need_two_programs),
 	   TEST(the_clock_needs_one_program), TEST(programs_of_all_kinds_of_events_are_loaded),
 	   TEST(several_events_of_a_kind_need_cookies), TEST(an_event_that_does_not_exist_is_named),
 	   TEST(a_program_that_is_not_loaded_cannot_be_attached), TEST(no_selected_cpu_is_no_event),
