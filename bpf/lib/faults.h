@@ -16,8 +16,8 @@
  * releases.
  *
  * A program can fault faster than the agent reads. While a quarter of the ring is full, only the
- * first fault in each block of 64 KiB is sent; the agent takes it for that of the block's pages
- * without one.
+ * first fault in each block of 64 KiB at each stack pointer is sent; the agent takes it for that of
+ * the block's pages without one.
  */
 struct fault {
 	__u64 address;
@@ -27,23 +27,31 @@ struct fault {
 
 enum { FAULT_BLOCK_SHIFT = 16 };
 
-/* The blocks in which a fault was sent while the ring was filling: pid and number of the block. */
+/* A block, and the stack pointer, which differs between most functions that touch it in turn. */
+struct fault_place {
+	__u64 block, sp, pid;
+};
+
+/* The places of faults that were sent while the ring was filling. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1); /* set before loading */
-	__type(key, __u64);
+	__type(key, struct fault_place);
 	__type(value, __u8);
 } fault_blocks SEC(".maps");
 
-/* True if the agent lags behind and has a fault of the same block. */
-static __always_inline int fault_is_thinned(__u32 pid, __u64 address)
+/* True if the agent lags behind and has a fault of the same place. @regs is in the kernel. */
+static __always_inline int fault_is_thinned(__u32 pid, __u64 address, const void *regs)
 {
-	/* addresses have 47 bits, or up to 56; pids 22 */
-	__u64 key = (__u64)pid << 42 ^ address >> FAULT_BLOCK_SHIFT;
+	struct fault_place place = { .block = address >> FAULT_BLOCK_SHIFT, .pid = pid };
+	struct user_regs at;
 	__u8 yes = 1;
 
-	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes / 2 &&
-	       bpf_map_update_elem(&fault_blocks, &key, &yes, BPF_NOEXIST);
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <= ring_wakeup_bytes / 2)
+		return 0;
+	if (!bpf_probe_read_kernel(&at, sizeof(at), regs))
+		place.sp = *regs_sp(&at);
+	return bpf_map_update_elem(&fault_blocks, &place, &yes, BPF_NOEXIST);
 }
 
 /*
@@ -127,7 +135,7 @@ int on_fault(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!c || !fault_begin(c, pid, f.address))
 		return 0;
-	if (fault_is_thinned(pid, f.address)) {
+	if (fault_is_thinned(pid, f.address, (void *)ctx->args[1])) {
 		c->n[COUNTER_FAULTS_THINNED]++;
 		return 0;
 	}
