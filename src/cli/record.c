@@ -144,16 +144,15 @@ static const struct option_spec options[] = {
 		       "resident: each page that is resident when the recording ends, by the stack "
 		       "that first touched it. The sample type is resident, in bytes, and its sum "
 		       "is the Rss of the processes; the label memory is anonymous or file (of a "
-		       "file, or shared).\n\nPages that were present before have the frame "
-		       "[present "
-		       "before the recording] and the name of their mapping: run for as long as "
+		       "file, or shared).\n\nPages that were resident when the recording began "
+		       "have "
+		       "the frame [present before the recording] and the name of their mapping. "
+		       "Memory that becomes resident without a page fault belongs to the stack "
+		       "that "
+		       "mapped it, or else is [fault not seen]. A process that has ended before "
 		       "the "
-		       "growth in question takes. [fault not seen] is memory that no page fault "
-		       "made resident, such as by mlock(2) or MAP_POPULATE, or that faults of "
-		       "other "
-		       "processes did. Each page fault costs a few microseconds; a process that "
-		       "does "
-		       "not fault is not slowed down."),
+		       "recording has no memory.\n\nEach page fault costs a few microseconds; a "
+		       "process that does not fault is not slowed down."),
 	OPTION(FLAG, 0, "idle", NULL, idle, "Sample idle CPUs too"),
 	OPTION(DURATION, 'd', "duration", "TIME", duration_ns,
 	       "Stop recording after this time, such as 10 (seconds) or 5m", .unit = "s", .min = 1,
