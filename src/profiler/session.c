@@ -45,11 +45,9 @@
 
 enum {
 	PRIORITY = -15,
-	PROGRAMS_NS = 1000000000, /* time limit for loading the BPF programs of running languages */
 	SIDEBAND_NS = 20000000, /* interval at which the side-band is read while tables are built */
 	POLL_NS = 50000000,     /* time limit for one poll */
-	WINDOW_NS = 500000000, /* time limit for tables at the end of a window, when the whole queue
-				  is processed */
+	WINDOW_NS = 500000000,  /* for tables at the end of a window, when the queue is emptied */
 };
 
 struct session {
@@ -450,7 +448,7 @@ int session_start(struct session *s, struct err *err)
 	r = ring_reader_start(s->parts.ring);
 	if (r < 0)
 		return err_set(err, r, "cannot start the ring reader thread: %s", strerror(-r));
-	sampler_wait_for_programs(s->parts.sampler, PROGRAMS_NS);
+	sampler_wait_for_programs(s->parts.sampler);
 	r = sampler_attach(s->parts.sampler, err);
 	s->start_ns = s->now_ns = clock_monotonic_ns();
 	if (r == 0)

@@ -33,6 +33,7 @@ enum {
 	RING_BYTES_PER_CPU = 4 << 20,
 	RING_BYTES_MIN = 1 << 20,
 	RING_BYTES_MAX = 64 << 20,
+	PROGRAMS_NS = 1000000000, /* time limit for loading the BPF programs of running languages */
 };
 
 struct sampler {
@@ -604,9 +605,9 @@ void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages)
 	walk_programs_request(s->walks, languages, &walk, &lists);
 }
 
-void sampler_wait_for_programs(struct sampler *s, uint64_t limit_ns)
+void sampler_wait_for_programs(struct sampler *s)
 {
-	walk_programs_wait(s->walks, limit_ns);
+	walk_programs_wait(s->walks, PROGRAMS_NS);
 }
 
 int sampler_put_executable(struct sampler *s, const struct executable_key *key,

@@ -135,8 +135,8 @@ int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_pro
  * the process is sampled, so that they are there when it is published.
  */
 void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages);
-/* Waits until these programs are loaded, at most for @limit_ns. */
-void sampler_wait_for_programs(struct sampler *s, uint64_t limit_ns);
+/* Waits until these programs are loaded, at most for a second. */
+void sampler_wait_for_programs(struct sampler *s);
 /*
  * Makes an executable known that is an interpreter: the frames of its processes are read before
  * they are published. Returns 0 or -errno.

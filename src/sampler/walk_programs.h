@@ -4,7 +4,7 @@
 /*
  * The BPF programs of the stages that know languages (bpf/lib/walk_programs.h). One program knows
  * the lists of all runtimes; it is loaded at the start, since frames of lists cannot be read later.
- * Of walks there is one for each set of languages that a process has. The one without languages is
+ * There is a walk for each set of languages that a process has. The one without languages is
  * loaded with the other programs, and the others by a thread when they are first requested, because
  * the kernel's verifier takes up to a tenth of a second for one. A helper of sampler.c: nothing
  * else includes it, and all functions run on the sampler's thread.

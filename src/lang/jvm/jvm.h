@@ -88,9 +88,9 @@ int jvm_layout(const struct jvm_found facts[JVM_FACT_MAX], struct jvm_vm *out);
  * jvm_chunks_read() - find out where the heap has the frames of virtual threads
  *
  * The VM must be running, its file loaded at @bias, and @out must already have the layout of
- * jvm_layout(). What is stored is the same in all processes of the file. If the VM has
- * no virtual threads, or its classes are not understood, @out is left unchanged with a
- * chunk_stack of zero, and the walk reports such frames as missing.
+ * jvm_layout(). All processes of the file have the same layout then. If the VM has no virtual
+ * threads, or its classes are not understood, @out is left unchanged with a chunk_stack of zero,
+ * and the walk reports such frames as missing.
  */
 void jvm_chunks_read(const struct jvm_found facts[JVM_FACT_MAX], uint64_t bias,
 		     const struct lang_process *p, struct jvm_vm *out);

@@ -255,7 +255,7 @@ void sampler_remove_executable(struct sampler *s, const struct executable_key *k
 {
 }
 
-void sampler_wait_for_programs(struct sampler *s, uint64_t limit_ns)
+void sampler_wait_for_programs(struct sampler *s)
 {
 }
 
