@@ -100,7 +100,7 @@ struct dotnet_slot {
 	__u32 cookie, pad;
 };
 
-enum { DOTNET_SLOTS = 512 };
+enum { DOTNET_SLOTS = 256 }; /* 14 KiB for each walk of each possible CPU */
 
 struct dotnet_walk {
 	__u64 ranges;      /* the map of code ranges; 0: not read in this walk yet */
