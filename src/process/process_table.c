@@ -267,11 +267,12 @@ const struct process *process_table_find(struct process_table *p, uint32_t pid, 
 	return e ? &e->info : NULL;
 }
 
-static void count_recorded(struct process_table *p, struct program *e)
+void process_table_count_recorded(struct process_table *p, const struct process *program)
 {
-	const struct program *old = e->older;
+	struct program *e = program ? program_of(program) : NULL;
+	const struct program *old = e ? e->older : NULL;
 
-	if (e->has_records)
+	if (!e || e->has_records)
 		return;
 	e->has_records = true;
 	if (!old || !old->has_records || old->info.id.start_ns != e->info.id.start_ns)
@@ -284,10 +285,7 @@ const struct process *process_table_identify(struct process_table *p, uint32_t p
 {
 	struct program *e = programs_identify(&p->programs, pid, time_ns, id, is_sure);
 
-	if (!e)
-		return NULL;
-	count_recorded(p, e);
-	return &e->info;
+	return e ? &e->info : NULL;
 }
 
 int process_table_mappings(struct process_table *p, const struct process *program, uint64_t now_ns,

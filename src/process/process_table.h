@@ -93,6 +93,9 @@ const struct process *process_table_identify(struct process_table *p, uint32_t p
 					     uint64_t time_ns, const struct program_id *id,
 					     bool is_sure);
 
+/* A record of @program (or NULL) is used: counts its process in n_recorded, once. */
+void process_table_count_recorded(struct process_table *p, const struct process *program);
+
 /*
  * Returns what to add to virtual addresses of runtime @vm's file to get addresses in the
  * program's process; 0 if unknown.

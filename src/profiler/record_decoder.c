@@ -495,10 +495,12 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 	}
 	if (d->opts.resident && h->flags & RECORD_MAPPED && !d->resumed)
 		resident_map(d->opts.resident, h);
-	if (d->opts.exclude_self && record_is_own(d->opts.procs, d->program, h))
+	if (d->opts.exclude_self && record_is_own(d->opts.procs, d->program, h)) {
 		d->stats.n_excluded++;
-	else
-		on_record(d, record, len);
+		return;
+	}
+	process_table_count_recorded(d->opts.procs, d->program);
+	on_record(d, record, len);
 }
 
 /* Walks a parked record again. It is freed, or parked again. */

@@ -216,13 +216,16 @@ static void only_processes_with_records_are_counted(void **state)
 	happen(&m, ev);
 	process_table_stats(m.processes, &st);
 	assert_int_equal(st.n_recorded, 0);
-	assert_non_null(sample(&m, BASE, 11, 5, 1));
-	assert_non_null(sample(&m, BASE, 12, 5, 1));
-	assert_non_null(sample(&m, BASE, 13, 5, 2)); /* after an exec */
+	assert_non_null(sample(&m, BASE + 2, 11, 7, 1)); /* one that is not used */
+	process_table_count_recorded(m.processes, NULL);
+	process_table_count_recorded(m.processes, sample(&m, BASE, 11, 5, 1));
+	process_table_count_recorded(m.processes, sample(&m, BASE, 12, 5, 1));
+	process_table_count_recorded(m.processes, sample(&m, BASE, 13, 5, 2)); /* after an exec */
 	process_table_stats(m.processes, &st);
 	assert_int_equal(st.n_recorded, 1);
-	assert_non_null(sample(&m, BASE, 14, 9, 0)); /* the pid was reused */
-	assert_non_null(sample(&m, BASE + 1, 15, 9, 0));
+	process_table_count_recorded(m.processes,
+				     sample(&m, BASE, 14, 9, 0)); /* the pid was reused */
+	process_table_count_recorded(m.processes, sample(&m, BASE + 1, 15, 9, 0));
 	process_table_stats(m.processes, &st);
 	assert_int_equal(st.n_recorded, 3);
 	machine_fini(&m);
