@@ -9,6 +9,9 @@
 #include <linux/bpf.h>
 #include <linux/types.h>
 
+/* replaces __always_inline of linux/stddef.h, which lets the compiler decide */
+#include <bpf/bpf_helpers.h>
+
 typedef __u8 uint8_t;
 typedef __u16 uint16_t;
 typedef __u32 uint32_t;

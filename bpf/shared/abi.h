@@ -251,7 +251,6 @@ enum mapping_kind {
  */
 #define MAPPING_LANG_KIND(lang, part) (MAPPING_LANG | (__u32)(lang) << 8 | (__u32)(part) << 16)
 #define MAPPING_ENTERED_BY_JUMP       (1u << 31)
-#define MAPPING_KIND_OF(kind)         ((kind)&0xff)
 #define MAPPING_LANG_OF(kind)         ((kind) >> 8 & 0xff)
 #define MAPPING_PART_OF(kind)         ((kind) >> 16 & 0x7fff)
 

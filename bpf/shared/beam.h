@@ -31,7 +31,6 @@ enum {
 	BEAM_HEADER_MD5 = 16, /* distance of the pointer to the MD5 sum below the functions */
 	/* ErtsCodeInfo, which precedes the code of a function: module, function, arity */
 	BEAM_INFO_MFA = 16,
-	BEAM_INFO_BYTES = 40,
 	BEAM_ARITY_MAX = 255,
 	/* an atom as a term: its number above these bits, which have this value */
 	BEAM_ATOM_SHIFT = 6,

@@ -24,7 +24,7 @@
  * Errors are one line without a full stop, like those of git and coreutils, so that scripts can
  * match them.
  */
-static void print_error(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static void print_error(const char *fmt, va_list ap)
 {
 	_cleanup_(freep) char *message = NULL, *line = NULL;
 

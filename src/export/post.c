@@ -37,13 +37,13 @@ struct strings {
 
 struct post {
 	struct role_pool *pool;
-	struct post_request fixed; /* fields that every request has */
 	struct pem pem[POST_FILES];
 	int cancel_fd; /* an eventfd, readable after post_cancel() */
 	char *url;
 	struct strings headers;
 	char *secret, *secret_file; /* at most one is set */
 	bool is_basic;
+	struct post_request fixed; /* fields that every request has; it ends with an array */
 };
 
 static void strings_fini(struct strings *s)

@@ -29,14 +29,10 @@ enum {
 	DAY_MS = 86400 * 1000,
 };
 
-/*
- * easy keeps connections alive between requests. Only cancelled and multi's wake-up are used by
- * other threads.
- */
+/* easy keeps connections alive between requests. */
 struct http_client {
 	CURL *easy;
 	CURLM *multi;
-	atomic_bool cancelled;
 	const struct http_client_request *request; /* the current one */
 	size_t max_answer;
 	struct http_answer *answer; /* of the exchange under way */
@@ -221,12 +217,6 @@ void http_client_free(struct http_client *c)
 	free(c);
 }
 
-void http_client_cancel(struct http_client *c)
-{
-	atomic_store(&c->cancelled, true);
-	curl_multi_wakeup(c->multi);
-}
-
 /* Translates an error of curl into an errno; see http_client_do() for the values. */
 static int failure(const struct http_client *c, CURLcode code, struct err *err)
 {
@@ -283,8 +273,7 @@ static int turn(struct http_client *c, CURLcode *out)
 
 	*out = CURLE_OK;
 	while (running) {
-		if (atomic_load(&c->cancelled) ||
-		    (c->request->cancelled && atomic_load(c->request->cancelled)))
+		if (c->request->cancelled && atomic_load(c->request->cancelled))
 			return -ECANCELED;
 		if (curl_multi_perform(c->multi, &running) != CURLM_OK)
 			return -ENOMEM;

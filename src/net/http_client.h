@@ -85,9 +85,6 @@ DEFINE_FREEP(struct http_client, http_client_free)
 int http_client_do(struct http_client *c, const struct http_client_request *rq,
 		   struct http_answer *out, struct err *err);
 
-/* Cancels the current request and all later ones, which return -ECANCELED. Any thread. */
-void http_client_cancel(struct http_client *c);
-
 void http_answer_fini(struct http_answer *a);
 
 /* The value of the last header or trailer of this name, in any case; NULL: there is none. */

@@ -72,16 +72,6 @@ int seqtab_reserve(struct seqtab *t, size_t n)
 	return r < 0 ? r : index_reserve(&t->index, n);
 }
 
-int seqtab_find(const struct seqtab *t, const void *elems, size_t n, uint32_t *out_id)
-{
-	const struct seqtab_key key = { t, elems, n };
-
-	return index_find(&t->index, hash_seeded(t->seed, elems, n * t->elem_len), seqtab_eq, &key,
-			  out_id)
-		       ? 0
-		       : -ENOENT;
-}
-
 int seqtab_add(struct seqtab *t, const void *elems, size_t n, uint32_t *out_id)
 {
 	struct seqtab_key key = { t, elems, n };

@@ -43,9 +43,6 @@ int seqtab_reserve(struct seqtab *t, size_t n);
 /* Finds or adds the sequence of @n elements at @elems, which is copied. Returns 0 or -ENOMEM. */
 int seqtab_add(struct seqtab *t, const void *elems, size_t n, uint32_t *out_id);
 
-/* Finds a sequence without adding it. Returns 0 or -ENOENT. */
-int seqtab_find(const struct seqtab *t, const void *elems, size_t n, uint32_t *out_id);
-
 /* The sequence with this id, which must exist; valid until the next add. @out_n may be NULL. */
 const void *seqtab_get(const struct seqtab *t, uint32_t id, size_t *out_n);
 

@@ -116,7 +116,7 @@ static void redirect(struct http_response *rs, const char *to)
 
 void login_redirect(struct http_response *rs)
 {
-	redirect(rs, LOGIN_PATH + 1);
+	redirect(rs, &LOGIN_PATH[1]);
 }
 
 /* ---- signing in ----------------------------------------------------------------- */

@@ -155,24 +155,6 @@ static int path_by_link(const struct debugfile_query *query, size_t i, char *pat
 	return 0;
 }
 
-static int open_by_link(int root, const struct debugfile_query *query)
-{
-	char path[PATH_CAP];
-
-	for (size_t i = 0; i < N_LINK_DIRS; i++) {
-		int fd;
-
-		if (path_by_link(query, i, path) < 0)
-			return -ENOENT;
-		fd = debugfile_open_at(root, path);
-		fd = close_unless(fd, fd >= 0 && (debugfile_check(fd, &query->build_id) ||
-						  debugfile_has_crc(fd, query->link_crc)));
-		if (fd >= 0)
-			return fd;
-	}
-	return -ENOENT;
-}
-
 /* Writes the roots to try, the process's first, without duplicates. Returns their number. */
 static int roots_of(const struct debugfile_roots *r, int out[2])
 {
@@ -183,21 +165,6 @@ static int roots_of(const struct debugfile_roots *r, int out[2])
 	if (r->host >= 0 && !(n && proc_root_same(r->process, r->host)))
 		out[n++] = r->host;
 	return n;
-}
-
-int debugfile_open(const struct debugfile_query *query)
-{
-	int roots[2], n = roots_of(&query->roots, roots);
-
-	for (int i = 0; i < n; i++) {
-		int fd = debugfile_open_by_id(roots[i], &query->build_id);
-
-		if (fd < 0)
-			fd = open_by_link(roots[i], query);
-		if (fd >= 0)
-			return fd;
-	}
-	return -ENOENT;
 }
 
 int debugfile_open_candidate(const struct debugfile_query *query, unsigned int i)

@@ -32,16 +32,12 @@ struct debugfile_query {
 	uint32_t link_crc;
 };
 
-/*
- * Opens the separate debug file: by build id below /usr/lib/debug/.build-id, or by .gnu_debuglink
- * next to the executable and below /usr/lib/debug. Its build id or its CRC must match.
- */
-int debugfile_open(const struct debugfile_query *query);
-
 /**
  * debugfile_open_candidate() - open one of the files that may be the separate debug file
  *
- * @i: number of the candidate, from 0, in the order of debugfile_open().
+ * @i: number of the candidate, from 0. In each root the first is the file below
+ * /usr/lib/debug/.build-id, then those that .gnu_debuglink names: next to the executable, in .debug
+ * there, and below /usr/lib/debug.
  *
  * The file has a matching name. The caller checks its build id or CRC, which means to read it.
  *

@@ -72,7 +72,7 @@ static uint32_t walk_generation(void)
 	return unwind_tables_generation(current->tables);
 }
 
-static inline uint64_t walk_code_mask(void)
+static __always_inline __attribute__((unused)) uint64_t walk_code_mask(void)
 {
 	return arch_code_mask();
 }

@@ -407,10 +407,10 @@ static void every_status_of_grpc_has_a_verdict(void **state)
 		struct sink_outcome o;
 
 		snprintf(status, sizeof(status), "grpc-status: %zu", i);
-		snprintf(why, sizeof(why), i ? "gRPC status %zu: it is 100%%" : "", i);
+		snprintf(why, sizeof(why), "gRPC status %zu: it is 100%%", i);
 		o = judge_status(status, "grpc-message: it is 100%25", NULL);
 		assert_int_equal(o.verdict, verdicts[i]);
-		assert_string_equal(o.why, why);
+		assert_string_equal(o.why, i ? why : "");
 	}
 	assert_int_equal(judge_status("grpc-status: x", NULL, NULL).verdict, SINK_DOUBTFUL);
 	assert_int_equal(judge_status("grpc-status: ", NULL, NULL).verdict, SINK_DOUBTFUL);

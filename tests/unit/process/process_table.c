@@ -9,6 +9,7 @@
 #include "process/process_table.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -128,15 +129,17 @@ static void a_program_is_published_with_its_mappings(void **state)
 
 static void the_programs_of_a_runtime_are_loaded_when_it_is_mapped(void **state)
 {
+	_cleanup_(freep) char *python = realpath("/usr/bin/python3", NULL);
 	struct machine m;
 
+	assert_non_null(python);
 	machine_init(&m);
 	exec(&m, BASE, "prog", 10);
 	map(&m, BASE, 0x10000, "/proc/self/exe", 11);
 	map(&m, BASE, 0x90000, "//python3", 12);
 	process_table_publish(m.processes, 20);
 	assert_int_equal(m.sampler.expected, 0);
-	map(&m, BASE, 0x20000, "/usr/bin/python3.11", 21);
+	map(&m, BASE, 0x20000, python, 21);
 	process_table_publish(m.processes, 30);
 	assert_int_equal(m.sampler.expected, 1 << LANG_PYTHON);
 	machine_fini(&m);

@@ -57,12 +57,15 @@ static struct sampler_opts options(void)
 /* A child that computes (or sleeps in between) until it is killed. */
 static pid_t start_child(bool sleeps)
 {
+	volatile unsigned int n = 0;
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
-	for (volatile unsigned int n = 0; pid == 0; n++)
+	while (pid == 0) {
+		n++;
 		if (sleeps)
 			usleep(1000);
+	}
 	return pid;
 }
 

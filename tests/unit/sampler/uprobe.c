@@ -33,7 +33,7 @@ int a_variable_to_probe = 1;
 static void resolved(void)
 {
 }
-static void (*resolve(void))(void)
+__attribute__((used)) static void (*resolve(void))(void)
 {
 	return resolved;
 }

@@ -50,8 +50,8 @@ static void other_urls_are_refused_without_their_password(void **state)
 		"clickhouse://h:1/d'; DROP TABLE x",
 		"clickhouse://h:1/d?x",
 		"clickhouse://u:secret\r\nX-Other: 1@h:1/d",
-		"clickhouse://h:1/"
-		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		("clickhouse://h:1/"
+		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

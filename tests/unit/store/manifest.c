@@ -73,8 +73,8 @@ static void another_file_of_the_day_is_a_loss(void **state)
 static void damaged_lines_are_left_out_and_reported(void **state)
 {
 	static const char *const lines[] = { "nonsense", "2026-11-20 00 5 6",
-					     "2026-11-20 6f6e65000000000000000000000000000 5 "
-					     "0123456789abcdef" };
+					     ("2026-11-20 6f6e65000000000000000000000000000 5 "
+					      "0123456789abcdef") };
 	struct manifest m = { .tenant = "shop" }, copy = { 0 };
 	char *dir = fixture_dir(), path[300];
 	struct err err = { 0 };
