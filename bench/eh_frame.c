@@ -64,8 +64,10 @@ static int measure_ours(int fd, struct unwind_rows *rows, struct figures *f, str
 	return 0;
 }
 
-/* Has libdw compute the CFA and the registers for each row, that is, each address range with one
- * rule. */
+/*
+ * Has libdw compute the CFA and the registers for each row, that is, each address range with one
+ * rule.
+ */
 static void measure_libdw(int fd, const struct elf_image *img, const struct unwind_rows *rows,
 			  struct figures *f)
 {

@@ -46,7 +46,8 @@ int on_sample(void *ctx)
 	r->head.time_ns = bpf_ktime_get_ns();
 	r->head.cpu = bpf_get_smp_processor_id();
 	bpf_get_current_comm(r->head.comm, sizeof(r->head.comm));
-	/* The kernel zeroes the unused part, so the buffer is only as large as it fills by default.
+	/*
+	 * The kernel zeroes the unused part, so the buffer is only as large as it fills by default.
 	 */
 	n = bpf_get_stack(ctx, r->words, sizeof(r->words), BPF_F_USER_STACK);
 	if (n < 0 || n > (long)sizeof(r->words))

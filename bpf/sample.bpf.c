@@ -7,7 +7,7 @@
  * and the agent walks it with the same code.
  *
  * Two raw tracepoints do what cannot wait for the agent: they report the identity of each new
- * program, and select a child of a selected process from its first instruction on.
+ * program, and give a child the selection of its parent from its first instruction on.
  */
 #include "bpf/vmlinux.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Untrusted JSON profiles, for each of the readers except speedscope's, which has a target of its
- * own. */
+/*
+ * Untrusted JSON profiles, for each of the readers except speedscope's, which has a target of its
+ * own.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 

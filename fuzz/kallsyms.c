@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The input is a list of symbols and, behind a NUL, a list of modules. */
+/* The input is a list of symbols and, after a NUL, a list of modules. */
 #include "symbol/kallsyms.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* chain [CPU-MS]: main -> outer -> middle -> hot, for CPU-MS of CPU time (default 0: until killed).
+/*
+ * chain [CPU-MS]: main -> outer -> middle -> hot, for CPU-MS of CPU time (default 0: until killed).
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -13,13 +13,14 @@
  * arch_jump_slot(code, at, &slot)   true if the 16 bytes of code at address at jump through the
  *                                   word at slot: an entry of a PLT
  * arch_signal_registers(regs, c)    registers from the ARCH_SIGNAL_WORDS words of a signal frame
- *                                   that begin ARCH_SIGNAL_AT bytes behind its start
+ *                                   that begin ARCH_SIGNAL_AT bytes after its start
  * ARCH_SIGNAL_SP                    where sp is in a signal frame
  * arch_is_breakpoint(byte)          an instruction of one byte is a breakpoint
  * arch_is_behind_breakpoint(code, pc)
- *                                   pc is behind one; code has the bytes before pc and at pc
+ *                                   pc is after one; code has the bytes before pc and at pc
  * arch_code_address(addr, mask)     a code address without what the processor stores in its upper
  *                                   bits; mask has the bits of addresses
+ * arch_is_thread_id(id, tp)         pthread_self() of the thread with the thread pointer tp
  * ARCH_FP_HAS_SP                    the caller's sp is known where its frame was found by fp
  * ARCH_CALL_PUSHES                  a call pushes the return address, so all of them are on the
  *                                   stack just below the caller's frame

@@ -16,7 +16,14 @@
  * mode_is_kernel(mode)    it is the kernel's
  * mode_is_32bit(mode)     it is that of a 32-bit program
  * regs_sp(regs)           a pointer to the stack pointer
- * saved_by_trap(saved)    the thread entered the kernel by a trap behind which pc is
+ * regs_arg0(regs), regs_arg1(regs), regs_arg2(regs)
+ *                         the first arguments, at the entry of a function
+ * regs_result(regs)       the result, at its return
+ * regs_pc(regs)           the address of the instruction
+ * regs_link(regs)         the return address, if a call leaves it in a register
+ * ARCH_RETURN_BYTES       bytes of the return address that a call pushes; 0: it pushes none
+ *
+ * saved_by_trap(saved)    the thread entered the kernel by a trap after which pc is
  * saved_syscall(saved)    the number of the system call
  * fault_of_present(error) the page fault with this error code is due to the page's protection
  * fault_of_write(error)   it is due to a write

@@ -4,7 +4,7 @@
 /*
  * Samples in the kernel's handling of a uprobe, which is a breakpoint in place of an instruction.
  * The saved registers are those after the breakpoint until the kernel corrects them (handle_swbp()
- * in kernel/events/uprobes.c), and a row of the unwind table may begin there: behind a push, the
+ * in kernel/events/uprobes.c), and a row of the unwind table may begin there: after a push, the
  * CFA would be wrong by 8 bytes, which skips the caller. Then the kernel emulates the instruction:
  * a push or a call moves the stack pointer before the instruction pointer follows
  * (emulate_push_stack() in arch/x86/kernel/uprobes.c).

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Copies what names a function: NAME_copy() of each language copies the parts of the process's
- * memory that its reader (src/lang/NAME) needs, as ranges of a struct function_record. A part that
- * is too long, or does not exist, is missing; the reader then needs the process itself. vm_copy.h
- * decides which functions are copied.
+ * Copies the memory that names a function: NAME_copy() of each language copies the parts of the
+ * process's memory that its reader (src/lang/NAME) needs, as ranges of a struct function_record. A
+ * part that is too long, or does not exist, is missing; the reader then needs the process itself.
+ * vm_copy.h decides which functions are copied.
  */
 #include "bpf/lib/walk_state.h"
 

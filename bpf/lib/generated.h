@@ -11,7 +11,7 @@
 
 enum {
 	SEARCH_WORDS_MAX = 256, /* words of stack that are searched for a return address */
-	SEARCH_LINKS_MAX = 512, /* frames that are checked in a search, of all these words */
+	SEARCH_LINKS_MAX = 512, /* frames that one search checks, for all words together */
 	SLJIT_PUSHES = 5,
 	/*
 	 * result of walk_generated(): the caller continues with walk_search_caller(), where more
@@ -44,7 +44,7 @@ WALK_FN int walk_frame_pointer(__u32 which)
 
 /*
  * The number of bytes that a trampoline without a frame pointer (CPython's for perf) has below its
- * return address, from the code behind its only call. Returns -1 for other code.
+ * return address, from the code after its only call. Returns -1 for other code.
  */
 static __always_inline int trampoline_bytes(const struct walk *w)
 {
@@ -65,9 +65,9 @@ static __always_inline int walk_has_frame_pointer(struct walk *w, __u32 which)
 }
 
 /*
- * How likely a word of the stack is the return address of generated code. Either N frames above it
- * are consistent, or all are, up to the root or beyond the words that are searched; then three
- * marks count, which are bits.
+ * The likelihood that a word of the stack is the return address of generated code. Either N frames
+ * above it are consistent, or all are, up to the root or beyond the words that are searched; then
+ * three marks count, which are bits.
  */
 enum {
 	CALLER_NONE,
@@ -96,7 +96,7 @@ static __always_inline const struct unwind_rule *rule_behind(struct walk *w, __u
 	return rule_get(rule_search(f, ra - 1 - w->mapping.start + w->mapping.file_off));
 }
 
-/* Where the direct call before @ra leads, whose code is in w->code. */
+/* Returns the target of the direct call before @ra, whose code is in w->code. */
 static __always_inline __u64 call_target(const struct walk *w, __u64 ra)
 {
 	return arch_call_target(w->code[0], ra);
@@ -225,7 +225,10 @@ static __always_inline int is_beyond_search(const struct walk *w)
 	return w->link.at - w->regs[UREG_SP] >= 8 * SEARCH_WORDS_MAX;
 }
 
-/* How likely w->search.at is the return address, once walk_link() has ended with @r. */
+/*
+ * Returns the likelihood that w->search.at is the return address, once walk_link() has ended with
+ * @r.
+ */
 static __always_inline __u32 caller_certainty(const struct walk *w, int r)
 {
 	__u64 at = w->search.at, fp = w->regs[UREG_FP];
@@ -276,8 +279,8 @@ static __always_inline int search_is_over(const struct walk *w)
 
 /*
  * Checks the next frame. Returns WALK_CONTINUE while the search continues, WALK_STOP at its end,
- * or WALK_NEED_FILE. The frames above a word that were broken are not checked again from each of
- * the words that they consist of.
+ * or WALK_NEED_FILE. Frames that proved broken are not checked again for each of the words that
+ * they consist of.
  */
 WALK_FN int walk_search_turn(__u32 which)
 {

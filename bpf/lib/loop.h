@@ -121,8 +121,7 @@ static __always_inline void walk_push_vm(struct walk *w, __u64 word, __u32 slot)
 
 /*
  * Generated code that the file of slot @slot called (YJIT), for some activation of its loop. Its
- * caller is the first word among those that it pushed that leads into that file. Returns -1 if this
- * is no such code.
+ * caller is the first of the words it pushed that leads into that file. Returns -1 for other code.
  */
 WALK_FN int walk_called(__u32 which, __u32 slot)
 {

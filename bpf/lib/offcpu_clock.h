@@ -9,16 +9,15 @@
 #include "bpf/shared/offcpu.h"
 
 enum {
-	OFF_SYNC_NS = 100000000, /* the two clocks are compared at this interval; a larger
-				    difference than the next is a step: */
-	OFF_STEP_NS = 1000000,
+	OFF_SYNC_NS = 100000000, /* the two clocks are compared at this interval */
+	OFF_STEP_NS = 1000000,   /* a larger difference means that a clock was set */
 	OFF_DRIFT_SHIFT = 3,
 };
 
 const volatile __u32 off_queue_clock = 0; /* the kernel has se.cfs_rq and sched_info */
 
 /*
- * The state of each CPU: its clock's offset, and the number of stacks that it recorded lately,
+ * The state of each CPU: its clock's offset, and the number of stacks that it recorded recently,
  * which decides which intervals are worth one.
  */
 struct off_cpu {

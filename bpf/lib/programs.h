@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Starts of programs: reports the identity of each, and selects the children of selected
- * processes.
+ * Starts of programs: reports the identity of each, and hands the selection of a process on to its
+ * children.
  */
 #include "bpf/lib/newcomer.h"
 

@@ -38,7 +38,7 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 		return stack_word(w, cfa + off, out);
 	case UNWIND_SAVED_FP:
 		/*
-		 * GCC emits this even behind the pop of fp, where the register holds the value
+		 * GCC emits this even after the pop of fp, where the register holds the value
 		 * again.
 		 */
 		if (stack_word(w, w->regs[UREG_FP] + off, out))

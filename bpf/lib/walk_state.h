@@ -145,7 +145,7 @@ struct walk {
 	__u32 n_activations;  /* activations of the current runtime so far */
 	__u32 n_second_words; /* number of frames with two words */
 	__u32 vm_last;   /* index of the first word of the list's frame pushed last; 0 if none */
-	__u32 vm_is_new; /* a frame was pushed that this CPU has not seen lately */
+	__u32 vm_is_new; /* a frame was pushed that this CPU has not seen recently */
 	__u32 n_vm_new;  /* new frames of runtimes' lists */
 	union {
 		__u64 words[VM_FRAME_BYTES / 8];
@@ -173,8 +173,8 @@ static __always_inline int walk_knows(__u32 lang);
 
 /*
  * The state of a walk for a function of @lang; NULL in a program that does not know the language.
- * Before 6.8 the verifier checks functions that are never called, too: it has nothing to check in
- * this one then.
+ * Before 6.8 the verifier also checks functions that are never called; with NULL here it finds
+ * nothing to check in them.
  */
 static __always_inline struct walk *lang_walk_get(__u32 lang, __u32 which)
 {

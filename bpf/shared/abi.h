@@ -70,8 +70,7 @@ enum {
  */
 struct program_id {
 	__u64 start_ns; /* start of the process: start_boottime of its main thread; 0: unknown */
-	__u32 exec_id;  /* counts the process's execs, from what its parent's count was at the fork
-			 */
+	__u32 exec_id;  /* execs of the process, plus those of its parent before the fork */
 	__u32 reserved; /* 0: ids are compared by their bytes */
 };
 
@@ -231,8 +230,7 @@ struct unwind_file {
 	__u32 page_lo;    /* number (file offset >> 16) of that page */
 	__u32 n_pages;
 	__u16 state; /* enum file_table_state */
-	__u16 used;  /* set by the walk when it looks up a rule, cleared by the agent, for eviction
-		      */
+	__u16 used;  /* set by the walk that looks up a rule, cleared by the agent */
 };
 
 enum { UNWIND_FILES_MAX = 1 << 15 };

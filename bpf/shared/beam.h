@@ -47,7 +47,8 @@ struct beam_vm {
 	__u16 release;
 	__u16 functions; /* offset in a BeamCodeHeader */
 	__u16 current;   /* offset in an ErtsSchedulerData of the Process that it runs */
-	/* offsets in a Process: the top of its stack; the bounds of its heap and stack, two words
+	/*
+	 * offsets in a Process: the top of its stack; the bounds of its heap and stack, two words
 	 */
 	__u16 stop, heap;
 	__u16 pad[3];
@@ -59,8 +60,8 @@ static inline int beam_is_atom(__u64 term)
 }
 
 /*
- * What identifies a function: its name, arity and module, and the first bytes of the MD5 sum of
- * the module's code, which differs between two versions of a module.
+ * Mixes the properties that identify a function: its name, arity and module, and the first bytes of
+ * the MD5 sum of the module's code, which differs between two versions of a module.
  */
 static inline __u64 beam_key(const __u64 mfa[3], __u64 md5)
 {

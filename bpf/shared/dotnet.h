@@ -44,8 +44,10 @@ enum {
 	/* the nibble map: 4 bits for 32 bytes of code, 8 in a word of 4 bytes, the highest first */
 	DOTNET_NIBBLE_SHIFT = 5,
 	DOTNET_NIBBLE_FAR = 9, /* from here on the word is the distance from the map's base */
-	/* RealCodeHeader, whose address precedes the code: MethodDesc, number of functions,
-	   functions */
+	/*
+	 * RealCodeHeader, whose address precedes the code: MethodDesc, number of functions,
+	 * functions
+	 */
 	DOTNET_HEADER_METHOD = 24,
 	DOTNET_HEADER_FUNCTIONS = 36,
 	DOTNET_HEADER_KINDS = 0xf, /* up to here the word before the code is a kind of stub */
@@ -79,8 +81,8 @@ struct dotnet_vm {
 };
 
 /*
- * What identifies a method whose MethodDesc begins with @desc: the MethodTable of its chunk, the
- * rest of its token, and the name of a dynamic method, which has no token.
+ * Mixes the properties that identify a method whose MethodDesc begins with @desc: the MethodTable
+ * of its chunk, the rest of its token, and the name of a dynamic method, which has no token.
  */
 static inline __u64 dotnet_method_key(__u64 desc, __u64 table, __u64 name)
 {

@@ -96,11 +96,9 @@ struct jvm_vm {
 	__u16 blob_bytes;   /* bytes of a blob's head that contain all of these fields */
 	__u16 block_bytes;  /* bytes before a blob */
 	__u16 nmethod_size; /* header_size by which a compiled method is recognized */
-	__u16 method_const; /* offset of the pointer to the constant part (ConstMethod) of a Method
-			     */
-	__u16 const_bytes;  /* size of ConstMethod, behind which the byte code is */
-	__u16 frame_bcp; /* bytes below rbp of an interpreted frame where the byte code pointer is
-			  */
+	__u16 method_const; /* offset of a Method's pointer to its constant part (ConstMethod) */
+	__u16 const_bytes;  /* size of ConstMethod, after which the byte code is */
+	__u16 frame_bcp;    /* distance of an interpreted frame's byte code pointer below rbp */
 	struct jvm_field name, header_size, frame_size, frame_complete, code, entry;
 	struct jvm_field method, compile_id, orig_pc, deopt[2];
 	/* frames of virtual threads in the heap: fields of Continuation and StackChunk */
@@ -110,8 +108,7 @@ struct jvm_vm {
 	__u16 chunk_stack;  /* bytes before its stack; 0 if this version has no chunks */
 	__u16 ref_kind;     /* enum jvm_reference */
 	__u16 ref_shift;
-	__u16 symbol_hash; /* offset of two bytes of a Symbol that differ when its memory is reused
-			    */
+	__u16 symbol_hash; /* two bytes of a Symbol that change when it is reused */
 	__u16 pad_ref;
 	__u64 ref_base;
 	__u64 entry_pc; /* virtual address in the file of the variable with the return

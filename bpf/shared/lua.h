@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* The layout of Lua 5.4. Builds differ only in where the loop is. */
+/*
+ * The layout of one version of Lua (lobject.h and lstate.h of its source). Builds of a version
+ * differ only in where the loop is. src/lang/lua/layout.c has the values.
+ */
 #ifndef CAMEO_BPF
 #include <linux/types.h>
 #endif

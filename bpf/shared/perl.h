@@ -11,7 +11,7 @@ struct perl_vm {
 			      threads */
 	__u64 curcop, curstackinfo; /* offsets in an interpreter; without threads, addresses */
 	__u16 version;              /* 5.36: 36 */
-	__u8 aux_is_behind_array;   /* the extra part of a hash is behind its array */
+	__u8 aux_is_behind_array;   /* the extra part of a hash is after its array */
 	__u8 info_type;             /* offset of the type in a stack's description (PERL_SI) */
 	__u8 context_bytes, context_cv;
 	__u16 pad;
@@ -74,10 +74,11 @@ enum {
 };
 
 /*
- * What cookies are made of. Closures are copies of one sub, and code that eval() compiles does not
- * live long; these words are the same in each copy, and differ for other code. A sub's are the
- * PERL_CV_WORDS from PERL_CV_ROOT on: its code, its name, its file name, and CvOUTSIDE_SEQ, which
- * grows with each block that is compiled. The addresses alone may be those of a sub that was freed.
+ * The fields that cookies are made of. Closures are copies of one sub, and code that eval()
+ * compiles does not live long; these words are the same in each copy, and differ for other code. A
+ * sub's are the PERL_CV_WORDS from PERL_CV_ROOT on: its code, its name, its file name, and
+ * CvOUTSIDE_SEQ, which grows with each block that is compiled. The addresses alone may be those of
+ * a sub that was freed.
  */
 #define PERL_SUB_BYTES(cv)                                                                         \
 	((cv)[0] ^ (cv)[1] << 16 ^ (cv)[2] << 32 ^ (cv)[2] >> 32 ^ ((cv)[5] & 0xffffffff) << 28)

@@ -28,8 +28,8 @@ enum {
 	PYTHON_NOT_ASCII_36 =
 		24, /* additional head of a string that is not ASCII, before its text */
 	PYTHON_NOT_ASCII_312 = 16, /* the same, from 3.12 on */
-	PYTHON_BYTES_DATA = 16,    /* of a bytes object, behind its PyObject */
-	PYTHON_TYPE_NAME = 8,      /* of a type, behind its PyObject */
+	PYTHON_BYTES_DATA = 16,    /* of a bytes object, after its PyObject */
+	PYTHON_TYPE_NAME = 8,      /* of a type, after its PyObject */
 	PYTHON_CODE_MAX = 512,     /* bytes of a code object up to the end of code_lines */
 };
 

@@ -164,6 +164,6 @@ enum { RUBY_METHODS_CACHED = 256 };
 
 struct ruby_walk {
 	__u64 stack, stack_end; /* the VM stack of the running fiber */
-	/* hashes of addresses that were methods lately; lives from sample to sample */
+	/* hashes of addresses that were methods recently; lives from sample to sample */
 	__u64 methods[RUBY_METHODS_CACHED];
 };

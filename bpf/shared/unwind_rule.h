@@ -47,8 +47,7 @@ enum unwind_cfa {
 enum unwind_saved {
 	UNWIND_SAVED_SAME,  /* unchanged: the register still holds it */
 	UNWIND_SAVED_CFA,   /* at CFA + off */
-	UNWIND_SAVED_FP,    /* at fp + off (a DWARF expression in prologues that realign the stack)
-			     */
+	UNWIND_SAVED_FP,    /* at fp + off, where a prologue realigns the stack */
 	UNWIND_SAVED_UNDEF, /* lost: the walk continues with 0 */
 	UNWIND_SAVED_REG,   /* in the register with the DWARF number off; leaf frames only */
 };

@@ -55,7 +55,7 @@ struct agent_config_source {
 	const char *defaults; /* KEY = VALUE lines that replace built-in defaults; NULL: none */
 };
 
-/* With the built-in defaults. 0 or -ENOMEM. */
+/* With the built-in defaults. Returns 0 or -ENOMEM. */
 int agent_config_new(struct agent_config **out);
 void agent_config_free(struct agent_config *c);
 
@@ -71,12 +71,13 @@ int agent_config_read(struct agent_config **out, const struct agent_config_sourc
 		      struct err *err);
 
 /*
- * Checks what option tables cannot express: combinations, CPU lists, the symbol cache. 0, -EINVAL.
+ * Checks what option tables cannot express: combinations, CPU lists, the symbol cache. Returns 0,
+ * -EINVAL.
  */
 int agent_config_check(const struct agent_config *c, struct err *err);
 
 /*
  * Restores the options that a running agent cannot change to their values in @old, and appends
- * their names to @out_kept, separated by spaces. 0 or -ENOMEM.
+ * their names to @out_kept, separated by spaces. Returns 0 or -ENOMEM.
  */
 int agent_config_keep(struct agent_config *c, const struct agent_config *old, struct buf *out_kept);

@@ -57,5 +57,5 @@ struct memory_plan {
  */
 int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, struct err *err);
 
-/* The sum of all parts but copies, which is at most the limit. */
+/* The sum of all parts, which is at most the limit. */
 uint64_t memory_plan_total(const struct memory_plan *plan, uint32_t n_cpus);

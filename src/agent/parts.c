@@ -52,7 +52,7 @@ static struct sampler_opts sampler_options(const struct agent_parts *p,
 	};
 }
 
-/* Divides the limit on memory, which takes the sizes of the BPF maps. */
+/* Divides the memory limit, for which the sizes of the BPF maps must be known. */
 static int make_plan(struct agent_parts *p, const struct agent_parts_opts *o, struct err *err)
 {
 	const struct agent_config *c = o->config;

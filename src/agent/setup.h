@@ -20,7 +20,9 @@ int setup_labeler(struct labeler **out, const struct agent_config *c, struct fet
 /* Is cpu among the labels? */
 bool setup_has_cpu_label(const struct agent_config *c);
 
-/* The debuginfod URLs in one allocated text, separated by spaces; NULL: none. 0 or -ENOMEM. */
+/*
+ * The debuginfod URLs in one allocated text, separated by spaces; NULL: none. Returns 0 or -ENOMEM.
+ */
 int setup_debuginfod(char **out, const struct agent_config *c);
 
 /* Sets the priority (see setpriority()) of all threads of this process but the calling one. */

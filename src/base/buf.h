@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * A growing byte buffer for writers. The first failed allocation sticks: later calls do
- * nothing, and the writer checks buf_error() once, at its end, instead of after each call.
+ * A growing byte buffer for writers. The first error sticks: later calls do nothing, and the writer
+ * checks buf_error() once, at its end, instead of after each call. Names that programs and clients
+ * have chosen may be written many times, so the buffer of an output has a limit.
  *
  * A zeroed struct is an empty buffer. @data is not NUL-terminated.
  */

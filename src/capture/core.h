@@ -8,8 +8,8 @@
  *
  * A capture adds notes of owner "Cameo": which words of a page are real (CORE_NOTE_WORDS), what
  * the mapped files are (CORE_NOTE_FILE), bytes of those files (CORE_NOTE_FILE_BYTES) and the stack
- * trace that was printed when the capture was made (CORE_NOTE_TRACE). The format otherwise is
- * that of core(5) for x86-64.
+ * trace that was printed when the capture was made (CORE_NOTE_TRACE). The format otherwise is that
+ * of core(5) for the processor of the build.
  *
  * The file is untrusted: every offset is checked, and callers run under sigbus_run().
  * One thread.
@@ -92,9 +92,8 @@ struct core {
  * core_parse() - find what a walk needs in the bytes of a core file
  *
  * @data is borrowed and must stay valid as long as @out. Return: 0; -EBADMSG with the reason if
- * this is not a core file of an x86-64 process or its headers are inconsistent; -E2BIG over a
- * limit; -ENOMEM. Release
- * @out with core_fini() in any case.
+ * this is not a core file of this processor or its headers are inconsistent; -E2BIG over a limit;
+ * -ENOMEM. Release @out with core_fini() in any case.
  */
 int core_parse(struct core *out, const void *data, size_t len, struct err *err);
 void core_fini(struct core *c);

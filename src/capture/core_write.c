@@ -3,7 +3,7 @@
  * Writes core(5) files: the ELF header, one PT_NOTE and the PT_LOAD headers, then the notes, then
  * the memory. A mapping of a file is a PT_LOAD with a file size of 0, as the kernel writes it; a
  * page that was read is a PT_LOAD of its own. If there are more headers than e_phnum can hold,
- * their number is in the only section header, behind them (elf(5), PN_XNUM).
+ * their number is in the only section header, after them (elf(5), PN_XNUM).
  *
  * The notes are written to a buffer of their own first, because the headers before them contain
  * their size.

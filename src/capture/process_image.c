@@ -74,8 +74,9 @@ static int open_elf(struct elf_image **out, const char *path, const void *memory
 }
 
 /*
- * Stores the id of the file in *@out and builds its table if it is new. 0 or -ENOMEM. A file that
- * fails to open keeps its id without a table, so that each mapping of it does not try again.
+ * Stores the id of the file in *@out and builds its table if it is new. Returns 0 or -ENOMEM. A
+ * file that fails to open keeps its id without a table, so that each mapping of it does not try
+ * again.
  */
 static int file_id(struct process_image *im, const char *path, const void *memory, size_t len,
 		   uint32_t *out)

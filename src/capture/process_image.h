@@ -57,7 +57,7 @@ int process_image_add(struct process_image *im, const struct unwind_mapping *m, 
 
 /*
  * Adds the anonymous mapping @m and removes the range that it covers from existing mappings. A
- * mapping that contains @m is split into two. 0 or -ENOMEM.
+ * mapping that contains @m is split into two. Returns 0 or -ENOMEM.
  */
 int process_image_cover(struct process_image *im, const struct unwind_mapping *m);
 
@@ -67,7 +67,10 @@ int process_image_cover(struct process_image *im, const struct unwind_mapping *m
  */
 void process_image_sweep(struct process_image *im, uint32_t file);
 
-/* Publishes the mappings; call once, after the last process_image_add(). 0, -ENOSPC or -ENOMEM. */
+/*
+ * Publishes the mappings; call once, after the last process_image_add(). Returns 0, -ENOSPC or
+ * -ENOMEM.
+ */
 int process_image_seal(struct process_image *im);
 
 /* Returns the mapping that contains @pc, or NULL; borrowed. */

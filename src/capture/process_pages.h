@@ -28,7 +28,7 @@ struct process_page {
 
 struct process_pages;
 
-/* An empty set that copies from process @pid with process_vm_readv(). 0 or -ENOMEM. */
+/* An empty set that copies from process @pid with process_vm_readv(). Returns 0 or -ENOMEM. */
 int process_pages_new(struct process_pages **out, int pid);
 void process_pages_free(struct process_pages *p);
 
@@ -36,7 +36,7 @@ DEFINE_FREEP(struct process_pages, process_pages_free)
 
 /*
  * Reads @len bytes at @addr; @pages is a struct process_pages, as struct lang_process and struct
- * unwind_walk_input pass it. 0; -EFAULT if a page cannot be read or there are too many.
+ * unwind_walk_input pass it. Returns 0; -EFAULT if a page cannot be read or there are too many.
  */
 int process_pages_read(void *pages, uint64_t addr, void *dst, size_t len);
 

@@ -36,18 +36,19 @@ struct stack_trace_thread {
 	void *ctx;
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int stack_trace_new(struct stack_trace **out);
 void stack_trace_free(struct stack_trace *t);
 
 DEFINE_FREEP(struct stack_trace, stack_trace_free)
 
-/* 0 or -ENOMEM. A file that cannot be read is walked by frame pointers. */
+/* Returns 0 or -ENOMEM. A file that cannot be read is walked by frame pointers. */
 int stack_trace_add(struct stack_trace *t, const struct stack_trace_mapping *m);
 
 /*
- * Walks the thread's stack and reads the frames of language runtimes. 0, -ENOSPC or -ENOMEM. Call
- * it once. An incomplete stack is a result and no error: stack_trace_is_complete() reports it.
+ * Walks the thread's stack and reads the frames of language runtimes. Returns 0, -ENOSPC or
+ * -ENOMEM. Call it once. An incomplete stack is a result and no error: stack_trace_is_complete()
+ * reports it.
  */
 int stack_trace_walk(struct stack_trace *t, const struct stack_trace_thread *thread);
 

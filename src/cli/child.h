@@ -21,14 +21,15 @@ struct child {
 #define CHILD_NONE ((struct child){ .go_fd = -1, .exec_fd = -1, .pid_fd = -1 })
 
 /*
- * Forks a child that will run @argv with the limit @n_files of open files. 0 or -errno. The child
- * inherits everything else of this process, so it must be started before priorities or limits are
- * changed. Signals are unblocked before exec.
+ * Forks a child that will run @argv with the limit @n_files of open files. Returns 0 or -errno. The
+ * child inherits everything else of this process, so it must be started before priorities or limits
+ * are changed. Signals are unblocked before exec.
  */
 int child_start(struct child *c, char **argv, const struct rlimit *n_files, struct err *err);
 
 /*
- * Lets the child run @name. 0; -ENOENT, -EACCES and so on if it cannot be executed and has ended.
+ * Lets the child run @name. Returns 0; -ENOENT, -EACCES and so on if it cannot be executed and has
+ * ended.
  */
 int child_release(struct child *c, const char *name, struct err *err);
 

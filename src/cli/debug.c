@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `cameo debug capture` and `cameo debug replay`: for a bug report about a wrong stack trace. A
- * capture reads another process and files of its choosing, so it runs under sigbus_run(), like
- * everything that maps files which may shrink.
+ * `cameo debug capture` and `cameo debug replay` make a wrong stack trace reproducible. A capture
+ * reads another process and files of its choosing, so it runs under sigbus_run(), like everything
+ * that maps files which may shrink.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -10,7 +10,7 @@ enum { HOT_FUNCTIONS = 3 };
 
 /*
  * Writes "1.3 of 2 CPUs busy: 41 % spin (python3), 12 % sha256_block (openssl), ..." to @out,
- * truncated to @len bytes; "" if nothing ran. Percentages are shares of the busy time. 0 or
+ * truncated to @len bytes; "" if nothing ran. Percentages are shares of the busy time. Returns 0 or
  * -ENOMEM. @w is not changed. Any thread.
  */
 int hot_line(const struct export_window *w, unsigned int n_cpus, char *out, size_t len);

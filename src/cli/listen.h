@@ -13,8 +13,8 @@ struct listen_address {
 };
 
 /*
- * Reads "HOST:PORT", "[HOST]:PORT" or ":PORT" (all addresses) into *@out, a struct listen_address;
- * an option_spec's parse function. 0 or -EINVAL.
+ * Reads "HOST:PORT", "[HOST]:PORT" or ":PORT" (all addresses) into *@out, a struct listen_address.
+ * It is the parse function of an option_spec. Returns 0 or -EINVAL.
  */
 int listen_parse(void *out, const char *text, struct err *why);
 

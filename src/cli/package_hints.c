@@ -75,8 +75,10 @@ static uint32_t unnamed_mapping(const struct profile *p, const struct profile_sa
 }
 
 /*
- * True if the file at the path has the build id of the profile's file, as the symbolizer's sandbox
- * reads it, or if the profile's has none. *@symbolizer is made when it is needed first.
+ * True if the file at the path has a build id, by which debug symbols are found, as the
+ * symbolizer's sandbox reads it, and it is that of the profile's file, unless the profile has none.
+ * In a profile without build ids, a file that is not here counts as well. *@symbolizer is made when
+ * it is needed first.
  */
 static bool is_here(struct symbolizer **symbolizer, const struct unnamed_file *f)
 {

@@ -6,9 +6,11 @@
  * symbol: for each file with such functions the installed Debian package that it belongs to, from
  * dpkg's lists of files (/var/lib/dpkg/info/NAME.list). The lists and the profile may hold
  * anything: lines and sizes are bounded, and only a name that is valid for a package is reported
- * (Debian Policy 5.6.1). A file in another root (a container's) or of another host counts only if
- * the file at the same path here has the same build id; no file is opened for that unless a package
- * has it. Blocking; any thread.
+ * (Debian Policy 5.6.1). A file counts only if the file at the same path here has the same build
+ * id: it may be in another root (a container's) or of another host, and a file without one has no
+ * debug symbols elsewhere. Profiles without build ids may be of files that are not here. No file is
+ * opened for that unless a package has it. Packages that are installed are not reported: what
+ * they do not name, such as the PLT, has no name. Blocking; any thread.
  */
 #include <stddef.h>
 

@@ -399,7 +399,7 @@ static int record(const struct record_args *a, char **command)
 	return status;
 }
 
-/* Options end at the first operand, because those behind it belong to the command. */
+/* Options end at the first operand, because those after it belong to the command. */
 static int run_command(int argc, char **argv)
 {
 	struct record_args a = {

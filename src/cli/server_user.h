@@ -7,9 +7,9 @@
  */
 
 /*
- * If this process is root's, changes to the owner of the store in @dir (NULL for none), or to a
- * user that no other program has if that is root, who then gives the store away. Where
- * that is impossible, as in a container without CAP_SETUID or in a directory with other files, the
+ * If this process is root's, changes to the owner of the store in @dir (NULL for none). If that is
+ * root, gives the store to a user that no other program has, and changes to that user. Where that
+ * is impossible, as in a container without CAP_SETUID or in a directory with other files, the
  * process stays root's and reports the reason on standard error. Capabilities stay permitted, so
  * that privileges_drop() can keep some. Call it before threads are started.
  */

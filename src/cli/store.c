@@ -58,7 +58,7 @@ static int parse_time(void *field, const char *text, struct err *why)
 static const struct option_spec options[] = {
 	OPTION_SECTION("Options of delete"),
 	OPTION(TEXT, 't', "tenant", "NAME", tenant,
-	       "Delete profiles of this tenant; without --tenants the server calls it anonymous"),
+	       "Delete profiles of this tenant (of a server without --tenants: anonymous)"),
 	OPTION(TEXT, 's', "selector", "{LABEL=\"VALUE\",...}", selector,
 	       "Delete only profiles whose labels match",
 	       .details = "The selector is that of queries. A profile is deleted if all of its "
@@ -195,7 +195,7 @@ static int info(const struct store_args *a, const char *const *operands)
 /* All operations share one option table, but only delete accepts its options: store() checks. */
 static const struct operation {
 	const char *name;
-	size_t n_operands; /* behind the name */
+	size_t n_operands; /* after the name */
 	int (*run)(const struct store_args *a, const char *const *operands);
 } operations[] = {
 	{ "backup", 2, backup },          { "check", 1, check }, { "compact", 1, compact },

@@ -34,7 +34,8 @@ static int read_password(const char *path, char out[PASSWORD_MAX], struct err *e
 	return 0;
 }
 
-/* The variable is ignored for a URL without a user, as it may have been set for another database.
+/*
+ * The variable is ignored for a URL without a user, as it may have been set for another database.
  */
 int store_url_complete(const char *url, const char *password_file, char **out, struct err *err)
 {

@@ -188,7 +188,7 @@ static double mib(uint64_t bytes)
 	return (double)bytes / (1 << 20);
 }
 
-/* Prints what the memory is due to, and the shares of it that have no stack. */
+/* Prints the resident memory, and the shares of it that have no stack. */
 static void print_memory(const struct summary *s)
 {
 	const struct session_stats *st = &s->session;

@@ -116,7 +116,7 @@ static int print_batch(struct symbolizer *s, uint32_t id, const struct symbols_a
 	return r;
 }
 
-/* Appends the address @text: hexadecimal digits, with or without 0x. 0 or -errno. */
+/* Appends the address @text: hexadecimal digits, with or without 0x. Returns 0 or -errno. */
 static int add_address(struct addrs *addrs, const char *text, struct err *err)
 {
 	const char *digits = strncasecmp(text, "0x", 2) ? text : text + 2;
@@ -142,7 +142,7 @@ static int read_addrs(struct addrs *addrs, struct err *err)
 	return r;
 }
 
-/* The addresses are the operands behind the file, or come from standard input. */
+/* The addresses are the operands after the file, or come from standard input. */
 static int get_addrs(struct addrs *addrs, const struct operands *operands, struct err *err)
 {
 	int r = 0;

@@ -28,7 +28,8 @@ void text_print_message(const char *s);
 const char *text_base_name(const char *path);
 
 /*
- * Prints @text to standard output, through $PAGER on a terminal. It is no error if the reader
- * closes the pipe. 0 or -errno. If the pager cannot be started, the text is printed without it.
+ * Prints @text to standard output, through $PAGER on a terminal. It is not an error if the reader
+ * closes the pipe. Returns 0 or -errno. If the pager cannot be started, the text is printed without
+ * it.
  */
 int text_print(const struct buf *text, struct err *err);

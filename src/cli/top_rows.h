@@ -42,7 +42,7 @@ struct top_rows {
 
 /*
  * Replaces the rows of @out, which is zeroed at first. A function that the profile does not contain
- * has no rows. 0 or -ENOMEM.
+ * has no rows. Returns 0 or -ENOMEM.
  */
 int top_rows_make(struct top_rows *out, const struct profile *p, const struct top_view *v);
 void top_rows_fini(struct top_rows *r);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A query becomes a call of SelectMergeProfile, which responds with the merged profile as pprof.
- * The request is encoded by hand, since it has five fields. All other URLs are plain GET requests.
+ * A query becomes a call of SelectMergeProfile, which responds with the merged profile as pprof. It
+ * has no field for spans, so with one it becomes a call of SelectMergeStacktraces, whose response
+ * contains the pprof. A server that knows neither span nor pprof there responds with a flame graph,
+ * which is refused, and never with samples of other spans. The requests are encoded by hand, since
+ * they have few fields. All other URLs are plain GET requests.
  */
 #include "cli/url.h"
 
@@ -24,7 +27,7 @@
 
 enum { TIMEOUT_MS = 5 * 60 * 1000, PART_MAX = 1024, HOUR_MS = 3600 * 1000 };
 
-/* Fields of querier.v1's SelectMergeProfileRequest. */
+/* Fields of querier.v1's SelectMergeProfileRequest and SelectMergeStacktracesRequest. */
 enum {
 	MERGE_TYPE = 1,
 	MERGE_SELECTOR = 2,
@@ -119,8 +122,8 @@ static int hex(char c)
 }
 
 /*
- * Decodes the value of @name in "a=b&c=d". 0, -ENOENT, or -EINVAL if it is too long. %XX and + are
- * decoded. A parameter that occurs twice counts once, the first time.
+ * Decodes the value of @name in "a=b&c=d". Returns 0, -ENOENT, or -EINVAL if it is too long. %XX
+ * and + are decoded. A parameter that occurs twice counts once, the first time.
  */
 static int get_parameter(const char *query, const char *name, char out[PART_MAX])
 {
@@ -182,7 +185,7 @@ static int split_query(struct url_query *q, const char *text, struct err *err)
 	return 0;
 }
 
-/* True if @path, which begins behind the host, is "/" or empty, whatever parameters follow. */
+/* True if @path, which begins after the host, is "/" or empty, whatever parameters follow. */
 static bool is_root(const char *path)
 {
 	path += *path == '/';

@@ -24,6 +24,8 @@ bool url_is(const char *text);
  * url_fetch() - fetch a profile
  *
  * @label: the label that samples should have unless the URL has a groupBy; or NULL.
+ * @id: the span or trace whose samples a query selects, 16 or 32 hexadecimal digits; or NULL. It is
+ * ignored if the URL is not a query.
  *
  * Redirects to another server and responses beyond the codecs' limit of bytes are errors of the
  * client (net/http_client.h). A request takes at most five minutes.
@@ -47,6 +49,6 @@ struct url_query {
 
 /*
  * Splits @url, for which url_is() is true, into the parts of a query. @now_ms is the time to which
- * relative times refer. 0; -ENOENT if it is not a query; -EINVAL with the reason.
+ * relative times refer. Returns 0; -ENOENT if it is not a query; -EINVAL with the reason.
  */
 int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, struct err *err);

@@ -60,8 +60,9 @@ void format_losses(const struct format *f, const struct profile *p, struct buf *
 
 /*
  * Appends @p in a format that can be written. @opt may be NULL. Returns 0, -EINVAL for a sample
- * type that @p does not have, -ENOTSUP for a format that this build omits, -ENOMEM. The size of the
- * output has no limit other than memory.
+ * type that @p does not have, -ENOTSUP for a format that this build omits, -ENOMEM; -EFBIG if the
+ * output exceeds the limit of @opt: formats without a table of names write each as often as it
+ * occurs, so a small profile may have a large output.
  */
 int format_write(const struct format *f, const struct profile *p, const struct format_options *opt,
 		 struct buf *out, struct err *err);

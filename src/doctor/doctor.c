@@ -453,6 +453,7 @@ size_t doctor_check(const struct doctor_env *env, struct doctor_check out[DOCTOR
 	return N_CHECKS;
 }
 
+/* Creates the smallest ring buffer, and closes it again. */
 static int try_bpf(void)
 {
 	_cleanup_(closep) int fd =
@@ -461,6 +462,7 @@ static int try_bpf(void)
 	return fd < 0 ? -errno : 0;
 }
 
+/* The attempts are made here, so that checks have no side effects and tests can set the results. */
 void doctor_env_detect(struct doctor_env *out)
 {
 	struct rlimit l = { 0 };

@@ -44,7 +44,7 @@ void doctor_env_detect(struct doctor_env *out);
 
 /*
  * Runs all checks. Returns their number, at most DOCTOR_CHECKS_MAX. It reads files below env->proc
- * and env->sys and takes up to some tenths of a second on a machine with thousands of processes.
+ * and env->sys and takes up to a few tenths of a second on a machine with thousands of processes.
  */
 size_t doctor_check(const struct doctor_env *env, struct doctor_check out[DOCTOR_CHECKS_MAX]);
 

@@ -4,7 +4,7 @@
  * resulting rows of 12 bytes are grouped into sequences, which have ascending
  * addresses and are sorted by their first address. The last of several rows at
  * one address counts, as in addr2line. The flag is_stmt, columns,
- * discriminators and VLIW operation indexes are not stored.
+ * and VLIW operation indexes are not stored.
  */
 #include "dwarf/dwarf_line.h"
 

@@ -36,5 +36,5 @@ enum { DWARF_RANGES_MAX = 1 << 16 /* per DIE */ };
 int dwarf_ranges_add(const struct dwarf_unit *u, const struct dwarf_pcs *p, uint32_t id,
 		     struct interval_list *out);
 
-/* Appends the ranges of the unit's own DIE. Returns as dwarf_ranges_add(). */
+/* Appends the ranges of the unit's own DIE. Returns the same values as dwarf_ranges_add(). */
 int dwarf_unit_ranges_add(const struct dwarf_unit *u, uint32_t id, struct interval_list *out);

@@ -3,8 +3,8 @@
 
 /*
  * Call frame information (.eh_frame and .debug_frame): finds the functions that a section describes
- * and replays their CFA programs. It tracks only the CFA and the four registers that unwinding
- * needs. The section may be hostile: every read is checked.
+ * and replays their CFA programs. It tracks only the CFA and the five registers that unwinding
+ * needs (cfi_program.h). The section may be hostile: every read is checked.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -21,7 +21,7 @@ enum {
 
 struct header {
 	struct eh_frame_source src;
-	struct eh_cursor rest; /* position behind @frame */
+	struct eh_cursor rest; /* position after @frame */
 	uint8_t count, form;   /* encodings of the table's length and of its numbers */
 	uint64_t frame;        /* address of .eh_frame */
 };

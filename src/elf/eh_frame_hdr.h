@@ -16,7 +16,8 @@ int eh_frame_hdr_frame(const struct elf_image *img, uint64_t *out_vaddr);
 /* The function that holds an address or, if none does, the code between two functions. */
 struct eh_frame_around {
 	bool is_function;
-	/* the function's start, or the end of the one before (its start if its FDE is unreadable)
+	/*
+	 * the function's start, or the end of the one before (its start if its FDE is unreadable)
 	 */
 	uint64_t lo; /* 0 if there is none */
 	uint64_t hi; /* the function's end, or the start of the next; UINT64_MAX if there is none */

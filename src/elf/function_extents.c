@@ -7,7 +7,7 @@
  * gap's length however many addresses are looked up.
  *
  * Where it errs, it divides a function in two rather than joining two: a symbol without a size must
- * not name the functions behind it.
+ * not name the functions after it.
  */
 #include "elf/function_extents.h"
 
@@ -250,7 +250,7 @@ static bool nothing_follows(const struct x86_insn *insn, const uint8_t *next, si
 /*
  * Decodes an instruction. Two zeros are add %al,(%rax), which no compiler emits, but constants
  * between functions (OpenSSL's) are mostly small numbers: followed as code, they would lead into
- * the function behind them.
+ * the function after them.
  */
 static bool decode(const struct elf_span *code, size_t at, struct x86_insn *out)
 {

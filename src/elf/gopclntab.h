@@ -4,7 +4,7 @@
 /*
  * Go's runtime function table (.gopclntab), which every Go program has, stripped or not: function
  * ranges, names, files, lines, the inline tree and the stack depth at each instruction. Reads the
- * versions 1.2, 1.16, 1.18 and 1.20 of the format (Go 1.2 to 1.26; source: runtime/symtab.go and
+ * versions 1.2, 1.16, 1.18 and 1.20 of the format (Go 1.2 to 1.27; source: runtime/symtab.go and
  * internal/abi/symtab.go of each release). The table may be hostile: every offset is checked.
  */
 #include <stddef.h>

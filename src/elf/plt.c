@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finds the function that a PLT stub calls. Linkers arrange stubs in several ways (.plt alone;
- * .plt.sec behind a lazy .plt with -z ibtplt; .plt.got; lld's and mold's own), and their order need
+ * .plt.sec after a lazy .plt with -z ibtplt; .plt.got; lld's and mold's own), and their order need
  * not be that of the relocations. So each stub is decoded: all of them jump through a slot of the
- * GOT, "jmp *disp32(%rip)", and the relocation of that slot names the function. Stubs that jump
- * through no known slot (the first entry of lazy binding, IRELATIVE slots of functions without a
- * name) are omitted.
+ * GOT (arch_is_jump_through()), and the relocation of that slot names the function. An IRELATIVE
+ * relocation, of an indirect function of the same file (memcpy in libc and in static programs), has
+ * the address of the resolver instead, which is that of the function's symbols. Stubs that jump
+ * through no known slot (the first entry of lazy binding, functions without a symbol) are omitted.
  */
 #include "elf/plt.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* PLT stubs, through which a file calls functions of other files (x86-64). */
+/*
+ * PLT stubs, through which a file calls functions of other files, and its own indirect functions.
+ */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -30,9 +30,10 @@ struct elf_symbol {
  *
  * Loads functions, indirect functions and assembler labels in executable sections (labels only
  * where no function with a size is). @sources is a set of enum elf_symtab_source; later ones only
- * fill what earlier ones do not cover. The table keeps no reference to @img. With ELF_DYNSYM, PLT
- * stubs are named "name@plt" if the file has relocations for them. A file whose table is in a
- * separate debug file has its own @sources; load one table per file.
+ * fill what earlier ones do not cover. The table keeps no reference to @img. PLT stubs are
+ * named "name@plt" if the file has relocations for them: those of other files' functions with
+ * ELF_DYNSYM, those of its own indirect functions with the source that has their symbols. A file
+ * whose table is in a separate debug file has its own @sources; load one table per file.
  *
  * Return: 0 and a table, which may be empty; -EBADMSG for invalid tables; -E2BIG over
  * ELF_SYMBOLS_MAX symbols or ELF_NAMES_MAX bytes of names; -ENOMEM.

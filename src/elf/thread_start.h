@@ -19,7 +19,7 @@ struct elf_thread_start {
 
 /*
  * Writes the functions of @img that start threads: those in which the return address is undefined,
- * in or right behind code that makes a system call, or the same code of musl, which has no CFI.
+ * in or right after code that makes a system call, or the same code of musl, which has no CFI.
  * Reads C libraries (which export pthread_create) and static programs only. Returns their number.
  */
 size_t elf_thread_starts(const struct elf_image *img,

@@ -115,7 +115,10 @@ static void take_prefixes(struct decoder *d)
 		d->rex = *d->p++;
 }
 
-/* Reads the rest of a VEX prefix of two or three bytes, or of EVEX: they select the opcode map. */
+/*
+ * Reads the rest of a VEX prefix of two or three bytes, of XOP, or of EVEX: they select the opcode
+ * map.
+ */
 static void take_vector_prefix(struct decoder *d, uint8_t first)
 {
 	uint8_t b = take(d);

@@ -30,7 +30,7 @@ enum x86_kind {
 	X86_JUMP, /* the same */
 	X86_JUMP_IF,
 	X86_JUMP_INDIRECT,
-	X86_TRAP, /* the code behind it is not reached */
+	X86_TRAP, /* the code after it is not reached */
 };
 
 enum { X86_LEN_MAX = 15, X86_NO_REG = 0xff, X86_RBX = 3, X86_RSP = 4, X86_RBP = 5 };

@@ -60,6 +60,7 @@ static void shift_pending(struct exporter *e)
 	memmove(e->pending, e->pending + 1, e->n_pending * sizeof(*e->pending));
 }
 
+/* A window that arrives after exporter_stop() counts as dropped for each sink. */
 void exporter_put(struct exporter *e, struct export_window *w)
 {
 	bool stopped;
@@ -298,6 +299,10 @@ void exporter_stats(struct exporter *e, struct exporter_stats *out)
 		read_processes(e, out);
 }
 
+/*
+ * The encoding thread ends first, because its windows still go to the channels. These share the
+ * deadline, so they finish at the same time.
+ */
 void exporter_stop(struct exporter *e, uint64_t deadline_ns)
 {
 	pthread_mutex_lock(&e->lock);

@@ -23,6 +23,7 @@ void http_judge_status(const struct http_answer *a, const char *message,
 		 message ? message : "");
 }
 
+/* Media types are compared without regard to case (RFC 9110, 8.3.1). */
 bool http_judge_has_type(const struct http_answer *a, const char *type)
 {
 	const char *is = http_answer_header(a, "Content-Type");

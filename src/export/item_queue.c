@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * @end points to the next member of the last item, or to @first while the queue is empty, so an
+ * item is appended without a search.
+ */
 #include "export/item_queue.h"
 
 #include "export/sink.h"

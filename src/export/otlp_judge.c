@@ -79,7 +79,7 @@ static enum sink_verdict grpc_verdict(long status, bool may_retry)
 }
 
 /*
- * An answer without grpc-status is not gRPC: a proxy in between may have responded, so the item is
+ * A response without grpc-status is not gRPC: a proxy in between may have responded, so the item is
  * kept.
  */
 void otlp_judge_grpc(const struct http_answer *a, uint32_t n_profiles, struct sink_outcome *out)

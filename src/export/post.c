@@ -267,7 +267,7 @@ static bool is_cancelled(const struct post *p)
 	return poll(&f, 1, 0) == 1;
 }
 
-/* Waits for the reply. Returns as role_exchange_poll(), or -ECANCELED. */
+/* Waits for the reply. Returns the same values as role_exchange_poll(), or -ECANCELED. */
 static int wait_for_reply(struct post *p, struct role_exchange *x)
 {
 	struct pollfd fds[] = { { .fd = role_exchange_fd(x), .events = POLLIN },
@@ -343,6 +343,10 @@ static int exchange(struct post *p, const struct buf *request, int body_fd, uint
 	return r < 0 ? r : role_exchange_reply(x)->result;
 }
 
+/*
+ * A failure between this process and an exporter is temporary (SINK_LATER), because the receiver
+ * has not judged the item. The exporter's verdict alone can be final.
+ */
 bool post_send(struct post *p, const struct buf *body, uint32_t n_profiles,
 	       struct sink_outcome *out)
 {

@@ -28,7 +28,7 @@
 
 enum { ANSWER_BYTES = 64 << 10, HEADERS_MAX = 256, CLIENTS_MAX = EXPORT_MAX_SINKS };
 
-/* What distinguishes one client from another. */
+/* The options by which clients differ. */
 struct client_key {
 	uint32_t timeout_ms;
 	uint8_t insecure, http2_only, files;

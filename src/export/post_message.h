@@ -4,7 +4,7 @@
 /* Request and reply of the job EXPORT_POST. Both sides run the same binary (roles/message.h). */
 #include <stdint.h>
 
-/* What judges the response. */
+/* The module that judges the response. */
 enum post_judge {
 	POST_PYROSCOPE,
 	POST_OTLP_GRPC,

@@ -6,7 +6,7 @@
  *
  * Pyroscope's rate limit applies to each series of a batch (recorded: 12 series over the limit gave
  * 429 and some were stored), and a push is not idempotent there. Small requests bound what is
- * counted twice after such an answer.
+ * counted twice after such a response.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -62,7 +62,7 @@ struct sink_outcome {
  */
 typedef int (*sink_emit_fn)(void *ctx, struct buf *body, uint32_t n_profiles);
 
-/* What sinks have in common. Valid until the sink's free() was called. */
+/* The members that all sinks have. Valid until the sink's free() was called. */
 struct sink_setup {
 	const char *host;            /* during open() only */
 	struct role_pool *exporters; /* processes with a network; NULL if no sink uses_network */

@@ -104,7 +104,7 @@ static struct spool_usage *usage_of(struct spool *s, uint32_t sink)
 	return &s->sinks.data[s->sinks.len - 1].usage;
 }
 
-/* Adds an entry, which is unclaimed. Requires the lock. 0 or -ENOMEM. */
+/* Adds an entry, which is unclaimed. Requires the lock. Returns 0 or -ENOMEM. */
 static int add_entry(struct spool *s, const struct entry *e)
 {
 	struct spool_usage *u = usage_of(s, e->sink);
@@ -297,6 +297,10 @@ static int write_file(struct spool *s, const struct entry *e, const struct buf *
 	return r < 0 ? r : outfile_commit(f, data->data, data->len, NULL);
 }
 
+/*
+ * The number is assigned under the lock before the file is written, so two sinks cannot choose the
+ * same one.
+ */
 int spool_put(struct spool *s, uint32_t sink, const struct export_item *item)
 {
 	struct entry e = { .sink = sink, .born_ns = item->born_ns };
@@ -382,6 +386,7 @@ static void trim_aside(struct spool *s)
 	dir_files_fini(&files);
 }
 
+/* A damaged file is renamed, so it is not read again. */
 static void set_aside(struct spool *s, const struct entry *e)
 {
 	char name[NAME_CAP], aside[NAME_CAP + sizeof(ASIDE)];
@@ -396,6 +401,7 @@ static void set_aside(struct spool *s, const struct entry *e)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* Other claims skip an entry that is claimed, until it is released or removed. */
 static bool claim_entry(struct spool *s, uint32_t sink, struct entry *out)
 {
 	size_t at;

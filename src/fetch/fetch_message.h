@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Request, parts and reply of the job FETCH_GET. Both sides run the same binary (roles/message.h).
+/*
+ * Request, parts and reply of the job FETCH_GET. Both sides run the same binary (roles/message.h).
  */
 #include <stddef.h>
 #include <stdint.h>

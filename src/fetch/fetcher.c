@@ -50,6 +50,7 @@ void fetcher_free(struct fetcher *f)
 	free(f);
 }
 
+/* The pool is made with the first request, because most runs download nothing. */
 static int start(struct fetcher *f, struct err *err)
 {
 	const struct role_pool_opts opts = {
@@ -72,6 +73,7 @@ struct transfer {
 	uint64_t left;
 };
 
+/* The limit is enforced here as well, because the process that downloads is not trusted. */
 static int on_part(void *ctx, uint32_t kind, const void *data, size_t len)
 {
 	struct transfer *t = ctx;
@@ -101,7 +103,7 @@ static int encode(const struct fetch *q, struct buf *out)
 	return buf_error(out);
 }
 
-/* Returns as fetcher_get(). */
+/* Returns the same values as fetcher_get(). */
 static int take_reply(struct role_exchange *x, struct err *err)
 {
 	const struct role_reply *r = role_exchange_reply(x);

@@ -39,6 +39,10 @@ static int copy_file(int fd, const struct stat *st)
 	return r < 0 ? r : sealed;
 }
 
+/*
+ * Tools that renew certificates replace the file (another inode) or rewrite it (another size or
+ * time).
+ */
 static bool is_unchanged(const struct pem *p, const struct stat *st)
 {
 	return p->fd >= 0 && p->st.st_dev == st->st_dev && p->st.st_ino == st->st_ino &&

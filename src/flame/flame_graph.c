@@ -114,7 +114,7 @@ static int put_level(struct builder *b, const struct items *items)
 }
 
 /*
- * Appends the children of a node to the next level, behind the node's self value. "other" comes
+ * Appends the children of a node to the next level, after the node's self value. "other" comes
  * last: its position follows from the totals of the children before it.
  */
 static int put_children(struct builder *b, const struct item *it, struct items *out)

@@ -3,7 +3,7 @@
 
 /*
  * A flame graph in the layout that Grafana draws. A level is a row of bars; children lie below
- * their parent, behind the parent's self value, in order of their names. Pruned siblings are summed
+ * their parent, after the parent's self value, in order of their names. Pruned siblings are summed
  * in a last bar named "other", so totals are exact. With two sides, each bar has a position on
  * both.
  *

@@ -5,7 +5,8 @@
  *
  * Two arrays map frames and nodes, so a frame that occurs in thousands of nodes is interned once
  * per call. Nodes without values below them are skipped because a dictionary serves many windows,
- * and one of them uses a small part of it.
+ * and one of them uses a small part of it. Groups of nodes (node_sums.h) without
+ * a value are not read.
  */
 #include "flame/merged_stacks.h"
 

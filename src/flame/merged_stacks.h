@@ -24,8 +24,10 @@ struct merged_stacks {
 	int64_t period;      /* of the first window */
 	size_t cap;
 	size_t max_nodes; /* beyond which adding fails with -EFBIG; 0 for no limit */
-	/* Called now and then while another dictionary is added: a result below 0 ends that. Or
-	 * NULL. */
+	/*
+	 * Called now and then while another dictionary is added: a result below 0 ends that. Or
+	 * NULL.
+	 */
 	int (*check)(void *ctx);
 	void *check_ctx;
 };

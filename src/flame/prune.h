@@ -18,8 +18,9 @@ enum { PRUNE_DEFAULT_NODES = 16384, PRUNE_MAX_NODES = 1 << 20 };
 
 /*
  * Prunes @n trees, which have the same nodes but may differ in values, at the same places. Returns
- * 0 or -ENOMEM. At most @max_nodes nodes remain besides the root and the "other" nodes, at most one
- * per remaining node. Frames are kept. After -ENOMEM some trees may be pruned and others not.
+ * 0 or -ENOMEM. At most @max_nodes nodes remain besides the root and the "other" nodes, at
+ * most one per remaining node. Frames are kept. After -ENOMEM some trees may be pruned and others
+ * not.
  */
 int prune_trees(struct page_tree *const *trees, size_t n, uint32_t max_nodes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What frames of generated code stand for: the FRAME_SCRIPT words of the functions that are inlined
- * at a place.
+ * Remembers the calls that frames of generated code stand for: the FRAME_SCRIPT words of the
+ * functions that are inlined at a place.
  */
 #include <string.h>
 

@@ -4,8 +4,9 @@
  * unlikely parts of an interpreter's loop off into a cold part. It has an FDE of its own in
  * .eh_frame and is the function into whose middle the loop jumps most often.
  *
- * Instructions are not decoded. The bytes of a jump or a call are searched at every offset:
- * a chance match has a random target, and random targets rarely hit one function twice.
+ * Instructions are not decoded. The bytes of a jump or a call (src/arch) are searched wherever an
+ * instruction may begin: a chance match has a random target, and random targets rarely hit one
+ * function twice.
  */
 #include "lang/find.h"
 

@@ -42,7 +42,8 @@ bool langs_may_hold_foreign(const struct langs *l, uint32_t vm);
 
 /*
  * Translates a frame of generated code into the FRAME_SCRIPT words of the functions inlined there,
- * innermost first. *@out is borrowed until the next call. Return: the number of words; 0 if the
+ * innermost first. @p->caller is the frame outside of it, or NULL. *@out is borrowed until the next
+ * call. Return: the number of words; 0 if the
  * frame could not be translated.
  */
 size_t langs_expand(struct langs *l, const struct lang_process *p, const uint64_t words[2],

@@ -343,7 +343,7 @@ bool langs_need_function(struct langs *l, const struct lang_process *p, const ui
 	return is_uncertain(l, &l->functions.data[out->id], p, out);
 }
 
-/* Makes the answer a function. Its state records the failure if it could not be read. */
+/* Turns the answer into a function. Its state records the failure if it could not be read. */
 static struct lang_function function_of_answer(const struct langs *l, const struct function_need *n,
 					       struct lang_answer *answer)
 {

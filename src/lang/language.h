@@ -30,7 +30,8 @@ struct lang_process {
 	bool (*is_current)(void *ctx);
 	/*
 	 * The two words of the frame that called the frame being read; NULL if the caller belongs
-	 * to another virtual machine, is native code or is uncertain.
+	 * to another virtual machine, is native code or is uncertain. For generated code only if
+	 * the language is named_by_caller.
 	 */
 	const uint64_t *caller;
 	bool is_copy;           /* read() serves parts of the memory that were copied; see copy.h */
@@ -123,7 +124,7 @@ struct lang {
 	int (*detect)(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 		      struct lang_detected *d);
 	/*
-	 * Reads the function at @addr. What @out owns is freed by the caller, on errors as well.
+	 * Reads the function at @addr. The caller frees the members of @out, on errors as well.
 	 * Return: 0; -ESTALE if @cookie shows that another object is there now; another -errno.
 	 */
 	int (*read)(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,

@@ -99,7 +99,10 @@ struct lang_source {
 	 * answered now, and may be repeated with another stack.
 	 */
 	size_t (*ask)(void *ctx, const struct lang_batch *batch);
-	/* As lang_detect(), for the file @fd. *@out is all 0 with result -errno if that failed. */
+	/*
+	 * Does what lang_detect() does, for the file @fd. *@out is all 0 with result -errno if that
+	 * failed.
+	 */
 	void (*detect)(void *ctx, int fd, bool fold, struct lang_detection *out);
 	/* As lang_find_regions(). */
 	void (*find_regions)(void *ctx, const struct vm_tables *tables, uint32_t vm, uint64_t bias,

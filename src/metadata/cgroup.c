@@ -5,6 +5,9 @@
  * systemd's. The deepest match of each kind counts. Recognizing positions was not an option: the
  * same container has different paths under systemd, cgroupfs, nested runtimes and cgroup
  * namespaces.
+ *
+ * Every user may create cgroups below the unit of the own systemd instance. Containers and pods are
+ * not recognized there, or a user's samples could appear as those of any container.
  */
 #include "metadata/cgroup.h"
 

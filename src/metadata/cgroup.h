@@ -5,9 +5,10 @@
  * Derives the owner of a process from its cgroup path: a container of docker, containerd, podman or
  * CRI-O, a Kubernetes pod, a systemd unit. Works for cgroup v1 and v2, and for paths made by
  * systemd or by the runtimes themselves. Pure functions on text; names of containers are looked up
- * by containers.h. Paths are untrusted: a process that can create cgroups can choose their names,
- * so an owner is a hint for people and no proof of identity. Texts that do not fit into the struct
- * are omitted, never truncated.
+ * by containers.h. A process that can create cgroups can choose their names, so an owner is not a
+ * proof of identity; no container or pod is derived from the names that users choose below the
+ * units of their systemd instances. Texts that do not fit into the struct are omitted, never
+ * truncated.
  */
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A linear array: a set has some ten labels, and most look-ups are for names in the labeler's own
+ * A linear array: a set has about ten labels, and most look-ups are for names in the labeler's own
  * tables. Names follow Prometheus' grammar, which all back ends accept.
  */
 #include "metadata/labels.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Environment and cgroup are untrusted text: they are read up to a limit and truncated to the
- * size of a label. A process that is already gone is no error; its cgroup is that of its
+ * size of a label. A process that has already exited is not an error; its cgroup is that of its
  * parent, from which it was inherited.
  *
  * cgroup is read at once, because that does not lock anything in the process. Environment and
@@ -9,10 +9,9 @@
  * entry->slow, an atomic pointer; process_info_store_find() moves it to the public struct, so
  * that only the finding thread ever writes there.
  *
- * Reading them takes locks of the process, which a page fault on a hanging network file system can
- * hold indefinitely. READERS such processes at a time block the reading of further environments,
- * but nothing else. If the queue is full, the entry is not read and has only the attributes that
- * its creator passed.
+ * Reading the environment may take as long as the function that does it permits, which is limited
+ * in the agent: pages of the environment may belong to a file that cannot be read. If the queue is
+ * full, the entry is not read and has only the attributes that its creator passed.
  */
 #include "metadata/process_info.h"
 
@@ -50,7 +49,7 @@ struct entry {
 	_Atomic(struct slow_attributes *) slow; /* NULL: not read yet, or moved to info */
 	struct entry *next;                     /* in the queue */
 	bool is_pending;                        /* queued or being read; protected by the lock */
-	/* when reading ended: of what belongs to the process, and to the program */
+	/* when the attributes of the process, and those of the program, had been read */
 	uint64_t fast_ns, slow_ns;
 	uint32_t ppid;
 	bool has_own_cgroup; /* its cgroup was read from its own pid, not from its parent's */

@@ -11,8 +11,8 @@
  *
  * Life of an entry: noted at the first sample of a process, read by a reader thread, moved into the
  * public struct by process_info_store_find(), and removed three windows after the end. Memory is
- * some hundred bytes per process plus its values of the environment. A process is identified by pid
- * and start time, so a reused pid is another entry.
+ * a few hundred bytes per process plus its values of the environment. A process is identified by
+ * pid and start time, so a reused pid is another entry.
  */
 #include <stdbool.h>
 #include <stddef.h>

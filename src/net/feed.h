@@ -20,17 +20,17 @@ struct feed_answer {
 };
 
 /*
- * Sends a message and waits for its answer. 0; -EMSGSIZE; -EPIPE if the peer has closed. After an
- * error the stream is not synchronized any more and should be closed.
+ * Sends a message and waits for its answer. Returns 0; -EMSGSIZE; -EPIPE if the peer has closed.
+ * After an error the stream is not synchronized any more and should be closed.
  */
 int feed_ask(int fd, const void *data, size_t len, struct feed_answer *out);
 
 /*
- * Replaces the content of @out by the next message. 0; -EPIPE at the end; -EBADMSG; -ENOMEM. -EPIPE
- * also if the peer closes in the middle of a message, which is then lost; it had no answer, so the
- * sender knows.
+ * Replaces the content of @out by the next message. Returns 0; -EPIPE at the end; -EBADMSG;
+ * -ENOMEM. -EPIPE also if the peer closes in the middle of a message, which is then lost; it had no
+ * answer, so the sender knows.
  */
 int feed_next(int fd, struct buf *out);
 
-/* Answers the last message. 0 or -EPIPE. */
+/* Answers the last message. Returns 0 or -EPIPE. */
 int feed_answer(int fd, const struct feed_answer *a);

@@ -2,9 +2,8 @@
 /*
  * One thread with one edge-triggered epoll descriptor. A new connection is inspected until its
  * protocol is known, by its first bytes or by TLS; then it becomes an HTTP/2 session or is passed
- * to the other server, with TLS through a relay.
- * Workers append finished requests to a list and wake the thread. A session outlives its socket
- * while workers still process its requests.
+ * to the other server, with TLS through a relay. Workers append finished requests to a list and
+ * wake the thread. A session outlives its socket while workers still process its requests.
  *
  * A client that transfers nothing for too long is disconnected: after idle_seconds while it is new
  * or has an open request, and much later between requests, because agents keep their connections
@@ -12,9 +11,8 @@
  *
  * Edge-triggered events need no change of interest sets: each event leads to reading and writing
  * until the kernel reports EAGAIN. While a client does not accept responses nothing is read from
- * it, so a client that sends requests and never reads costs one response in memory and the kernel's
- * buffers. Connections beyond the limit are closed at once rather than left in the backlog, so that
- * clients see the failure.
+ * it, so a client that never reads costs one response in memory and the kernel's buffers. At the
+ * limit, idle connections are closed for new ones (make_room.h).
  */
 #include "net/front.h"
 

@@ -173,8 +173,10 @@ unsigned int http_request_pool(const struct http_request *rq);
  * thread; it becomes true about a second after the connection has ended.
  */
 bool http_request_is_abandoned(const struct http_request *rq);
-/* Returns that as a variable, for code that does not know requests. It lives as long as the
- * request. */
+/*
+ * Returns that as a variable, for code that does not know requests. It lives as long as the
+ * request.
+ */
 const atomic_bool *http_request_abandoned(const struct http_request *rq);
 
 /*

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * What libmicrohttpd leaves to its user: requests whose end two parsers may see in different places
- * (RFC 9112, sections 3.2, 5.1 and 6.3) are refused, and clients that are slow on purpose are
- * disconnected.
+ * Checks that libmicrohttpd leaves to its user: it refuses requests whose end two parsers may see
+ * in different places (RFC 9112, sections 3.2, 5.1 and 6.3) are refused, and clients that are slow
+ * on purpose are disconnected.
  */
 #include <stdatomic.h>
 #include <stddef.h>

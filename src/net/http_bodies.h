@@ -33,7 +33,10 @@ size_t http_bodies_max(const struct http_bodies *b, const struct http_request *r
 int http_bodies_receive(struct http_bodies *b, struct http_request *rq, const void *data,
 			size_t len);
 
-/* The body is complete. It is not dropped any more unless that has happened: rq->over_memory. */
+/*
+ * Call it when the body is complete. From then on it cannot be dropped; rq->over_memory is set if
+ * it was before.
+ */
 void http_bodies_complete(struct http_bodies *b, struct http_request *rq);
 
 /* Frees the body of a request. */

@@ -237,8 +237,7 @@ static int failure(const struct http_client *c, CURLcode code, struct err *err)
 	case CURLE_URL_MALFORMAT:
 		r = -EINVAL;
 		break;
-	case CURLE_UNSUPPORTED_PROTOCOL: /* the scheme of the URL, or the protocol of the response
-					  */
+	case CURLE_UNSUPPORTED_PROTOCOL: /* the URL's scheme, or the response's protocol */
 		curl_easy_getinfo(c->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
 		r = request_bytes ? -EBADMSG : -EINVAL;
 		break;
@@ -264,7 +263,7 @@ static int failure(const struct http_client *c, CURLcode code, struct err *err)
 
 /*
  * Runs the transfer to its end. Returns its result or -ECANCELED. It polls at most POLL_MS at a
- * time, in case a wake-up is lost between the check and the poll.
+ * time, because nothing wakes it when the request is cancelled.
  */
 static int turn(struct http_client *c, CURLcode *out)
 {

@@ -4,7 +4,7 @@
 /*
  * An HTTP client for one request at a time: HTTP/1.1, or HTTP/2 where TLS negotiates it or the
  * caller demands it (gRPC). Responses are limited in size; nothing is retried. A client is used
- * by one thread and reuses its connections; only http_client_cancel() may be called from others.
+ * by one thread and reuses its connections.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -5,6 +5,10 @@
  * request of another tenant by one turn. Two tenants that share a list also share its turn, which
  * is the price for lists whose number does not depend on clients.
  *
+ * Workers wait for a semaphore and not for a condition: pthread_cond_signal() may wait until
+ * threads that it woke before have had a processor, and its caller is the thread of all
+ * connections.
+ *
  * Workers are threads with blocking handlers: a query computes for milliseconds to seconds, and a
  * few of them are enough for any number of connections.
  */

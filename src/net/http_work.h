@@ -17,7 +17,7 @@ struct http_outboxes;
 struct http_pool_state;
 struct http_work;
 
-/* Starts the pools of the options. 0; -EAGAIN if that fails; -ENOMEM. */
+/* Starts the pools of the options. Returns 0; -EAGAIN if that fails; -ENOMEM. */
 int http_work_open(struct http_work **out, const struct http_server_options *opt);
 /* Processes the queued requests, refuses later ones with status 503, and joins the workers. */
 void http_work_stop(struct http_work *w);
@@ -56,7 +56,7 @@ int http_request_admit(struct http_request *rq);
  */
 int http_request_await_admission(struct http_request *rq);
 
-/* Applies the decision in rq->admission. Returns as http_request_admit(). */
+/* Applies the decision in rq->admission. Returns the same values as http_request_admit(). */
 int http_request_admitted(struct http_request *rq);
 
 /*

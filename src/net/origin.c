@@ -16,7 +16,7 @@
 
 enum { NAME_LEN = 256 };
 
-/* Copies the host of "host:port" or "[address]:port" without brackets. */
+/* Copies the host of "host", "host:port" or "[address]:port" without brackets. */
 static bool host_of(const char *authority, char out[NAME_LEN])
 {
 	bool is_bracketed = authority[0] == '[';

@@ -120,7 +120,7 @@ static int put_aside(struct direction *d, const uint8_t *data, size_t len)
 	return 1;
 }
 
-/* Moves the bytes of one call in one direction. Returns as send_rest(). */
+/* Moves the bytes of one call in one direction. Returns the same values as send_rest(). */
 static int move(struct relay *r, struct direction *d, const struct ends *ends, uint8_t *room,
 		size_t room_len)
 {
@@ -144,8 +144,8 @@ static int move(struct relay *r, struct direction *d, const struct ends *ends, u
 }
 
 /*
- * A plain end that has closed accepts nothing more, but what it sent before is still in the pair:
- * what the client sends then is dropped.
+ * A plain end that has closed accepts nothing more, but the bytes that it sent before may still be
+ * in the pair. Bytes that the client sends from then on are dropped.
  */
 static int move_in(struct relay *r, uint8_t *room, size_t room_len)
 {

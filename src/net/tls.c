@@ -218,8 +218,10 @@ bool tls_is_h2(const struct tls_session *s)
 	       !memcmp(name.data, "h2", 2);
 }
 
-/* A name that is not plain text, for example one with a NUL, which GnuTLS writes as "#" and digits,
- * is refused. */
+/*
+ * A name that is not plain text, for example one with a NUL, which GnuTLS writes as "#" and digits,
+ * is refused.
+ */
 static bool read_common_name(const gnutls_datum_t *der, char *out, size_t size)
 {
 	gnutls_x509_crt_t cert;

@@ -31,8 +31,10 @@ void tls_free(struct tls *t);
 
 DEFINE_FREEP(struct tls, tls_free)
 
-/* Replaces the files for new sessions. After a failure, which returns as tls_new(), nothing has
- * changed. */
+/*
+ * Replaces the files for new sessions. Returns the same values as tls_new(); after a failure
+ * nothing has changed.
+ */
 int tls_reload(struct tls *t, const struct tls_files *files, struct err *err);
 
 /* @fd is a non-blocking socket, which stays the caller's. Returns 0 or -ENOMEM. */
@@ -42,7 +44,8 @@ void tls_session_free(struct tls_session *s);
 /* Continues the handshake. Returns 0 when it is complete, -EAGAIN, or -EPROTO. */
 int tls_handshake(struct tls_session *s);
 
-/* Call after the handshake: has the client chosen HTTP/2? HTTP/1.1 is preferred if it offers both.
+/*
+ * Call after the handshake: has the client chosen HTTP/2? HTTP/1.1 is preferred if it offers both.
  */
 bool tls_is_h2(const struct tls_session *s);
 

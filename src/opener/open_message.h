@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Requests and replies of the jobs OPENER_OPEN and OPENER_READ. Both sides run the same binary
- * (roles/message.h). */
+/* Requests and replies of the opener's jobs. Both sides run the same binary (roles/message.h). */
 #include <stdint.h>
 
 #include "base/regular_file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client: one request for a file, charged to its device or to where its path begins, or for
- * memory, charged to the process.
+ * something of a process, charged to that.
  */
 #include "opener/opener.h"
 
@@ -45,7 +45,10 @@ const struct role opener_role = {
 	.n_jobs = sizeof(jobs) / sizeof(*jobs),
 };
 
-/* The length of the first two components: "/home/user" of all that one user may have mounted. */
+/*
+ * The length of the first two components of a path, such as "/home/user", below which one user may
+ * have mounted several file systems.
+ */
 static size_t beginning(const char *path)
 {
 	const char *p = path;
@@ -57,7 +60,7 @@ static size_t beginning(const char *path)
 	return (size_t)(p - path);
 }
 
-/* Identifies a directory without a request to its file system. */
+/* Identifies a directory and its mount without a request to its file system. */
 static uint64_t root_key(int root)
 {
 	struct statx st = { 0 };

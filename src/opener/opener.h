@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * The role cameo-opener: processes that open files whose paths other programs chose. They may hang
- * in the kernel, on a file system whose server does not respond, and are then left behind and
- * replaced. They parse nothing: a reply is a descriptor and what stat() says, or bytes of a
- * process's memory.
+ * The role cameo-opener: processes that open files whose paths other programs chose, and read what
+ * needs the address space of another process: its memory, its mappings and its environment. They
+ * may hang in the kernel, on a file system whose server does not respond, and are then left behind
+ * and replaced. They parse nothing of other programs: a reply is a descriptor and what stat() says,
+ * bytes, or mappings that the kernel listed.
  *
  * A descriptor of such a file system is of no use to a process that must not wait, because each
  * read may hang as well. The opener therefore copies files of network file systems and FUSE into a

@@ -29,7 +29,7 @@ struct found {
 	const struct option_set *set;
 	const struct option_spec *spec;
 	char label[LABEL_LEN]; /* "--freq" or "-F", for messages */
-	const char *attached;  /* value behind '=' or the letter; NULL: none */
+	const char *attached;  /* value after '=' or the letter; NULL: none */
 };
 
 static int unknown(const char *word, struct err *err)

@@ -41,7 +41,7 @@ static void put_bash_name(struct buf *out, const struct command *c, const struct
 	buf_printf(out, " --%s", o->name);
 }
 
-/* The branch for the word behind an option that takes a value. */
+/* The branch for the word after an option that takes a value. */
 static void put_bash_value(struct buf *out, const struct command *c, const struct option_spec *o)
 {
 	if (o->kind == OPTION_FLAG)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Completion scripts. Both complete the commands, the names of their options, the values of
+ * Completion scripts. All complete the commands, the names of their options, the values of
  * options that have a fixed choice, and file names elsewhere.
  */
 struct buf;

@@ -37,7 +37,7 @@ int config_file_assign(const struct option_set *set, const char *key, const char
 }
 
 /*
- * Only whole lines are comments: a '#' or ';' behind a value is part of it, since URLs and
+ * Only whole lines are comments: a '#' or ';' after a value is part of it, since URLs and
  * passwords may contain them.
  */
 static int parse_line(const struct option_set *set, char *line, struct err *err)

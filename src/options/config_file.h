@@ -12,7 +12,7 @@ struct option_set;
 
 enum { CONFIG_FILE_MAX = 1 << 20 };
 
-/* Assigns @value to the option called @key. 0; -EINVAL with the reason; -ENOMEM. */
+/* Assigns @value to the option called @key. Returns 0; -EINVAL with the reason; -ENOMEM. */
 int config_file_assign(const struct option_set *set, const char *key, const char *value,
 		       struct err *err);
 

@@ -97,7 +97,7 @@ struct option_set {
 
 enum { OPTION_TEXTS_MAX = 1000, OPTION_VALUE_MAX = 8192 };
 
-/* Writes the defaults. The struct must be zeroed. 0 or -ENOMEM. */
+/* Writes the defaults. The struct must be zeroed. Returns 0 or -ENOMEM. */
 int option_set_init(const struct option_set *set);
 
 /* Frees and zeroes TEXT and TEXTS. */

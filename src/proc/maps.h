@@ -51,7 +51,7 @@ typedef int (*proc_maps_fn)(void *ctx, const struct proc_map *m);
  * process.
  *
  * Return: 0 or @fn's result; -ESRCH when the process is gone or has no address space (a
- * kernel thread); -errno.
+ * kernel thread); -ETIMEDOUT if a reader had to wait too long; -errno.
  */
 int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
 		   struct err *err);
@@ -62,7 +62,9 @@ int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void 
  */
 int proc_maps_parse_line(char *line, bool is_truncated, struct proc_map *out);
 
-/* Does the same as proc_maps_read() with text in the format of /proc/PID/maps. Returns -EBADMSG for
- * other text. */
+/*
+ * Does the same as proc_maps_read() with text in the format of /proc/PID/maps. Returns -EBADMSG for
+ * other text.
+ */
 int proc_maps_read_text(int fd, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
 			struct err *err);

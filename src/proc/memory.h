@@ -5,8 +5,8 @@
  * Reads the memory of another process, also of one whose main thread has ended. Any thread.
  *
  * A page of a file may have to be read from its file system, which hangs for as long as the server
- * of a FUSE or network file system does not respond. With a reader in another process
- * (opener/opener.h), only pages that are present and belong to no file are read directly.
+ * of a FUSE or network file system does not respond, and any page can become one at any moment.
+ * Therefore, a process that must not wait has another process read (opener/opener.h).
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,8 @@
 /*
  * The pages of a process that are resident, from /proc/PID/smaps and /proc/PID/pagemap. Needs the
  * permission to trace the process. The kernel holds the process's lock of mappings for short
- * times, so a process that holds it itself makes the caller wait. Any thread.
+ * times, so a process that holds it itself makes the caller wait; a process that must not wait
+ * therefore has another one read (opener/opener.h). Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,7 +40,10 @@ typedef int (*proc_resident_mapping_fn)(void *ctx, const struct proc_resident_ma
  */
 int proc_resident_mappings(uint32_t pid, proc_resident_mapping_fn fn, void *ctx, struct err *err);
 
-/* Opens /proc/PID/pagemap, for the functions below. Returns a descriptor or -errno. */
+/*
+ * Opens /proc/PID/pagemap, for the functions below. Returns a descriptor; -ESRCH if the process is
+ * gone or has no memory and its files belong to another user; -errno.
+ */
 int proc_pages_open(uint32_t pid);
 
 /*

@@ -4,8 +4,8 @@
  * while the file, which is kept open, has the same size and modification time. The second, by a
  * hash of build id, both ends and size, finds equal executables of different containers. A match
  * there is confirmed by same_file(), which compares the content: any file can claim libc's build
- * id, and a stripped copy has the build id of its original. Other than ELF files, equal files have
- * an id each.
+ * id, and a stripped copy has the build id of its original. Equal files that are not ELF files have
+ * one id each.
  */
 #include "process/file_table.h"
 
@@ -289,7 +289,7 @@ static uint32_t file_add(struct file_table *f, struct mapped_file *file)
 	return id;
 }
 
-/* The id that all files share which are not opened for one reason. */
+/* Returns the id that all files share that were not opened for the same reason. */
 static uint32_t shared_id(struct file_table *f, uint32_t *id, const char *path)
 {
 	struct mapped_file *file = *id ? NULL : mapped_file_alloc(path);

@@ -47,7 +47,7 @@ struct file_table_opts {
 	size_t table_bytes; /* limit of one unwind table */
 };
 
-/* What @opts refers to is borrowed until file_table_free(). Returns 0 or -errno. */
+/* The objects that @opts refers to are borrowed until file_table_free(). Returns 0 or -errno. */
 int file_table_new(struct file_table **out, const struct file_table_opts *opts);
 
 /* Replaces the limit of descriptors, half of RLIMIT_NOFILE, for tests. */
@@ -80,7 +80,7 @@ struct table_maker *file_table_maker(struct file_table *f);
  * Eviction: now and then, and when file_table_needs_sweep(), call file_table_mark() for each file
  * that is still in use, then file_table_sweep(). A file that was not marked in two sweeps in a row
  * is closed, its unwind table is dropped, and its id may be reused; the id that was freed first is
- * reused first.
+ * reused first. Language runtimes age with their files (langs_sweep()).
  */
 bool file_table_needs_sweep(const struct file_table *f);
 void file_table_mark(struct file_table *f, uint32_t id);

@@ -3,7 +3,7 @@
 
 /*
  * One perf map or jitdump of a process, and the functions at those of its addresses that were
- * needed lately. A reader reads the file (reader/reader.h): for new addresses from its beginning,
+ * needed recently. A reader reads the file (reader/reader.h): for new addresses from its beginning,
  * for known ones what the runtime appended. One thread, except for jit_source_bytes().
  */
 #include <stddef.h>

@@ -38,7 +38,8 @@ static bool is_file_name(const char *name)
 	       !begins_with(name, "/SYSV") && !begins_with(name, "/memfd:doublemapper");
 }
 
-/* Its BPF programs are loaded while the runtime starts, and before a reader has examined the file.
+/*
+ * Its BPF programs are loaded while the runtime starts, and before a reader has examined the file.
  */
 static void expect_runtime(struct programs *p, const struct program *e, const char *path)
 {

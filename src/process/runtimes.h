@@ -2,10 +2,9 @@
 #pragma once
 
 /*
- * The language runtimes among a process's mappings: which ones they are, what their load bias
- * is, and where the code is that they generate. It maintains the part of struct
- * unwind_process that describes them; the knowledge of each runtime is in src/lang. One
- * thread.
+ * The language runtimes among a process's mappings: their kinds, their load biases, and the places
+ * of the code that they generate. It maintains the part of struct unwind_process that describes
+ * them; the knowledge of each runtime is in src/lang. One thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* NUL bytes behind each record in the pool; they keep records aligned. */
+/* NUL bytes after each record in the pool; they keep records aligned. */
 enum { POOL_PAD = 8 };
 
 /* The data pages of a ring. */
@@ -38,7 +38,7 @@ void sideband_queue_fini(struct sideband_queue *q)
 }
 
 /*
- * Appends the @len bytes at ring position @pos to the pool, with NUL bytes behind them that end a
+ * Appends the @len bytes at ring position @pos to the pool, with NUL bytes after them that end a
  * name which fills its record.
  */
 static int pool_add(struct sideband_queue *q, const struct data *d, uint64_t pos, size_t len)

@@ -29,7 +29,7 @@ struct table_maker_opts {
 	void *ctx;
 };
 
-/* What @opts refers to is borrowed until table_maker_free(). Returns 0 or -errno. */
+/* The objects that @opts refers to are borrowed until table_maker_free(). Returns 0 or -errno. */
 int table_maker_new(struct table_maker **out, const struct table_maker_opts *opts);
 void table_maker_free(struct table_maker *m);
 

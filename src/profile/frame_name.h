@@ -3,9 +3,8 @@
 
 /*
  * The text for a frame of a location: the name of its function or, without symbols, its address.
- * These texts are what flame graphs, folded stacks and tables show, so two frames with one text are
- * one frame there. An address is shown as an offset in its file, which is the same in every
- * process.
+ * Flame graphs, folded stacks and tables show these texts, and merge frames with the same text. An
+ * address is shown as an offset in its file, which is the same in every process.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -139,8 +139,8 @@ const struct profile_meta *profile_meta_const(const struct profile *p);
 int profile_add_sample_type(struct profile *p, const char *type, const char *unit);
 
 /*
- * Allocates space for the expected numbers of entries; more may follow. 0 or -ENOMEM. It only saves
- * time: too small and too large numbers are equally correct.
+ * Allocates space for the expected numbers of entries; more may follow. Returns 0 or -ENOMEM. It
+ * only saves time: too small and too large numbers are equally correct.
  */
 struct profile_counts {
 	size_t strings, functions, locations, samples;
@@ -148,8 +148,8 @@ struct profile_counts {
 int profile_reserve(struct profile *p, const struct profile_counts *counts);
 
 /*
- * Adds a comment; its line breaks become spaces. 0 or -ENOMEM. Comments are not interned, so adding
- * one twice keeps both.
+ * Adds a comment; its line breaks become spaces. Returns 0 or -ENOMEM. Comments are not interned,
+ * so adding one twice keeps both.
  */
 int profile_add_comment(struct profile *p, const char *text);
 

@@ -88,6 +88,7 @@ enum { ADDRESS_SPACE_UNSEEN = 0 };
 uint32_t address_space_owner(const struct address_space *s, const struct owned_page *p,
 			     bool *out_is_near);
 
-/* Returns true if the space, and each of its bases, was read before the recording or began later.
+/*
+ * Returns true if the space, and each of its bases, was read before the recording or began later.
  */
 bool address_space_is_whole(const struct address_space *s);

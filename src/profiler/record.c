@@ -36,8 +36,8 @@ bool record_is_valid(const struct record_header *h, size_t len)
 }
 
 /*
- * Stores the name of the process. A process is called like its main thread; a sample of that thread
- * has its present name. During an exec, that may be the next program's already.
+ * Stores the name of the process. The name of a process is that of its main thread; a sample of
+ * that thread has its present name. During an exec, that may be the next program's already.
  */
 static void name_process(const struct process *p, const struct record_header *h, char out[16])
 {

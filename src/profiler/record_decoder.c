@@ -45,7 +45,6 @@ struct record_decoder {
 	struct record_decoder_stats stats;
 };
 
-/* Returns true if the counts are at their limit. */
 static bool is_full(const struct record_decoder *d)
 {
 	return sample_counts_is_full(d->counts, d->opts.max_counts_bytes);
@@ -106,7 +105,6 @@ void record_decoder_free(struct record_decoder *d)
 
 /* ---- counting --------------------------------------------------------------- */
 
-/* Finds the program of a record. */
 static const struct process *program_of(struct record_decoder *d, const struct record_header *h)
 {
 	return process_table_identify(d->opts.procs, h->pid, h->time_ns, &h->program,
@@ -119,7 +117,7 @@ struct sample_counts_thread record_decoder_thread(struct record_decoder *d,
 	return record_thread(program_of(d, h), h);
 }
 
-/* Keeps the stack of a waiting thread, unless the thread resumed while its stack was read. */
+/* Keeps the stack of a waiting thread, or of one that wakes it. */
 static void keep_stack(struct record_decoder *d, const struct record_header *h,
 		       const struct sample_counts_thread *t, const uint64_t *words, size_t n)
 {

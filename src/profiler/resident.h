@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Finds the stack that each resident page of a process is due to: the one that touched it first.
- * Page faults have the stacks, the kernel's page tables what is resident, so that the sum is the
- * process's Rss whatever was missed, and nothing has to be known about munmap(), madvise(), reclaim
- * or exit.
+ * Attributes each resident page of a process to the stack that touched it first. Page faults
+ * provide the stacks, and the kernel's page tables decide what is resident. So the sum is the
+ * process's Rss even if faults were missed, and munmap(), madvise(), reclaim and exit need no
+ * attention.
  *
  * Use: resident_snapshot() for each program once faults are recorded, resident_begin() and
  * resident_touch() for their records, resident_read() for each program when the recording ends, and

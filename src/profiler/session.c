@@ -96,7 +96,7 @@ static int apply_events(struct session *s)
 {
 	int r = 0;
 
-	/* events that came while the rings were read would else wait for the next turn */
+	/* events that came while the rings were read would otherwise wait for the next turn */
 	for (int i = 0; r >= 0 && (i == 0 || (i < 3 && sideband_has_pending(s->parts.sideband)));
 	     i++) {
 		uint64_t now_ns = clock_monotonic_ns();

@@ -58,8 +58,7 @@ DEFINE_FREEP(struct session, session_free)
 
 /*
  * With sampler_opts.targets_only: samples this process and, unless sampler_opts.no_children is set,
- * its descendants, those that it has and those that it will have. Call it before session_start().
- * Returns 0 or -errno.
+ * its present and future descendants. Call it before session_start(). Returns 0 or -errno.
  */
 int session_follow(struct session *s, uint32_t pid);
 

@@ -97,7 +97,10 @@ static int create_langs(struct session_parts *p, const struct vm_tables *vms,
 	return 0;
 }
 
-/* One reader more than those that make tables identifies files meanwhile. */
+/*
+ * One more reader than those that make tables, so that files are identified while all of these
+ * work.
+ */
 static int create_readers(struct session_parts *p, const struct session_opts *o, struct err *err)
 {
 	const struct role_pool_opts pool = {

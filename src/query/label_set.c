@@ -4,7 +4,7 @@
  * result is sorted at the end.
  *
  * Rows of labels contain NUL bytes, so lengths are sorted with the texts and a reader finds the end
- * of a row by its empty name: string tables put a NUL behind each text.
+ * of a row by its empty name: string tables put a NUL after each text.
  */
 #include "query/label_set.h"
 

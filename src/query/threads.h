@@ -29,7 +29,8 @@ struct threads {
 void threads_fini(struct threads *t);
 
 /*
- * Fetches the samples in the range, also those of windows that began before it. As store_samples().
+ * Fetches the samples in the range, also those of windows that began before it. Returns the same
+ * values as store_samples().
  */
 int threads_samples(struct timed_samples *out, struct store *s, const struct store_select *sel,
 		    struct err *err);

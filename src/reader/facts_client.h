@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * READER_FACTS and READER_SAME, in the parent. Both wait for the reader, for a second at most: what
- * they read is small, or 64 MiB of each file. Failures are charged to the owner of the file, whose
- * files are refused for a while after several of them. Any thread.
+ * READER_FACTS and READER_SAME, in the parent. Both wait for the reader, for a second at most,
+ * because the reader reads little, or at most 64 MiB of each file. Failures are charged to the
+ * owner of the file, whose files are refused for a while after several of them. Any thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

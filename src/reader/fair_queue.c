@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Searches are linear: requests wait only for files that were just sampled, and few users own the
+ * programs of one machine.
+ */
 #include "reader/fair_queue.h"
 
 void fair_queue_fini(struct fair_queue *q)
@@ -32,6 +36,10 @@ struct fair_request *fair_queue_find(const struct fair_queue *q, uint32_t file)
 	return NULL;
 }
 
+/*
+ * A later request is chosen only if its owner has spent less time, so the oldest one of an owner is
+ * first.
+ */
 bool fair_queue_next(const struct fair_queue *q, uint32_t max_running, size_t *out_index)
 {
 	const struct fair_owner *best = NULL;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Requests that wait for a reader, and how much time the readers spent for each owner lately. The
- * owner for whom they spent least is next, so files of one user that take long delay his own
- * requests rather than those of others. The oldest request of an owner is next. One thread.
+ * Requests that wait for a reader, and how much time the readers spent for each owner recently. The
+ * owner for whom they spent least is next, so slow files of one user delay that user's own requests
+ * rather than those of others. The oldest request of an owner is next. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,15 +8,15 @@
 #include "reader/reader.h"
 #include "roles/pool.h"
 
-struct answers {
+struct received {
 	const struct jit_query *q;
 	uint32_t n; /* functions received */
 };
 
-/* Handles a PART. A reader that sends more functions than addresses is not one of ours. */
+/* Handles a PART. A reader that sends more functions than addresses has been compromised. */
 static int on_part(void *ctx, uint32_t kind, const void *data, size_t len)
 {
-	struct answers *a = ctx;
+	struct received *a = ctx;
 	const uint8_t *p = data;
 	struct jit_found f;
 	int r;
@@ -56,7 +56,7 @@ int jit_client_find(struct role_pool *pool, const struct jit_query *q, uint64_t 
 	size_t addrs_len = q->request.n * sizeof(uint64_t), len = sizeof(q->request) + addrs_len;
 	_cleanup_(freep) uint8_t *body = malloc(len);
 	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
-	struct answers answers = { .q = q };
+	struct received received = { .q = q };
 	const struct role_request request = {
 		.kind = READER_JIT,
 		.data = body,
@@ -65,7 +65,7 @@ int jit_client_find(struct role_pool *pool, const struct jit_query *q, uint64_t 
 		.n_fds = 1,
 		.timeout_ms = q->timeout_ms,
 		.part = on_part,
-		.ctx = &answers,
+		.ctx = &received,
 	};
 	int r;
 

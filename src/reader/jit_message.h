@@ -50,7 +50,7 @@ void jit_found_put(struct buf *b, const struct jit_found *f);
 /**
  * jit_found_next() - read the next function of a PART
  *
- * Moves *@data and *@len behind it. @n is the number of addresses in the request.
+ * Moves *@data and *@len after it. @n is the number of addresses in the request.
  *
  * Return: 1 and *@out, which borrows from *@data; 0 at the end; -EBADMSG.
  */

@@ -105,6 +105,11 @@ pid_t lang_client_pid(const struct lang_client *c)
 
 /* ---- the time that is lost ------------------------------------------------------------------ */
 
+/*
+ * The time that was lost is a debt, which is paid back with LOSS_SHARE of the time since then. A
+ * process that has answered before is exempt: the pool refuses it for growing intervals after its
+ * own failures.
+ */
 static void pay_back(struct lang_client *c, uint64_t now_ns)
 {
 	uint64_t paid = (now_ns - c->lost_at_ns) / LOSS_SHARE;
@@ -207,6 +212,10 @@ static size_t make_request(struct request *q, const struct lang_batch *b, size_t
 	return sizeof(q->head) + at + n * sizeof(b->questions[0]);
 }
 
+/*
+ * Collects the stream of answers, whose parts may end anywhere. STREAM_MAX bounds the memory that a
+ * compromised reader can make this process use.
+ */
 static int on_part(void *ctx, uint32_t kind, const void *data, size_t len)
 {
 	struct lang_client *c = ctx;
@@ -269,6 +278,10 @@ static size_t ask_some(struct lang_client *c, const struct lang_batch *b, size_t
 	return n;
 }
 
+/*
+ * A request has a limit of questions, and a reader stops after a while, so one batch may take
+ * several requests. It ends early if a request yields no answer.
+ */
 static size_t ask(void *ctx, const struct lang_batch *b)
 {
 	size_t n = 0, got;
@@ -282,6 +295,7 @@ static size_t ask(void *ctx, const struct lang_batch *b)
 
 /* ---- generated code ------------------------------------------------------------------------- */
 
+/* A failure of the reader is reported as -EAGAIN, so the process is read again later. */
 static void find_regions(void *ctx, const struct vm_tables *tables, uint32_t vm, uint64_t bias,
 			 const struct lang_process *p, struct lang_regions *out)
 {
@@ -321,6 +335,10 @@ static int take_detection(const struct role_reply *reply, struct lang_detection 
 	return 0;
 }
 
+/*
+ * A reader may be killed for reasons that have nothing to do with the file, so the file is read up
+ * to TRIES times before that counts as its failure.
+ */
 static void detect(void *ctx, int fd, bool fold, struct lang_detection *out)
 {
 	struct lang_client *c = ctx;

@@ -49,6 +49,7 @@ int reader_lang_init(size_t memory_bytes, void **out_state)
 	return 0;
 }
 
+/* Offsets are signed, so addresses in the upper half, such as the vsyscall page, cannot be read. */
 static int read_memory(void *ctx, uint64_t addr, void *dst, size_t len)
 {
 	const struct target *t = ctx;

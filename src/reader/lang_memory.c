@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A descriptor of /proc/PID/mem refers to the memory that the process had when it was opened, even
+ * after an exec. A check by is_current() after the opening therefore proves that it is the memory
+ * of the expected program.
+ */
 #include "reader/lang_memory.h"
 
 #include <stdio.h>

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The checks refuse each message that the other side would not send if it worked as intended:
+ * numbers beyond their limits, lengths that do not add up, texts with a NUL. The contents, such as
+ * names and lines, remain untrusted. Heads of answers are copied before they are read, because they
+ * are not aligned in the stream.
+ */
 #include "reader/lang_message.h"
 
 #include <errno.h>
@@ -117,6 +123,7 @@ int lang_detection_check(const struct lang_detection *d)
 	return d->result == 0 || d->result == -ENOTSUP || d->result == -ENOENT ? 0 : -EBADMSG;
 }
 
+/* A region may not claim memory of files or of another language. */
 static bool is_valid_region(const struct unwind_mapping *m, uint32_t lang)
 {
 	return m->start < m->end && m->end <= USER_END &&
@@ -174,6 +181,10 @@ void lang_answer_put(struct buf *b, uint32_t question, const struct lang_answer 
 		buf_put(b, texts[i], h.text_len[i]);
 }
 
+/*
+ * An answer is exactly one of these: a function, the statement that a function is still the same,
+ * calls, or an error. Fields of the others must be 0.
+ */
 static bool is_valid_head(const struct head *h, uint32_t question, uint32_t kind)
 {
 	bool has_function = h->flags & HAS_FUNCTION;

@@ -7,6 +7,8 @@
  *   READER_LANG_DETECT   what is the file, descriptor 0? The reply is a struct lang_detection.
  *   READER_LANG_REGIONS  where is the generated code of the process with the memory, descriptor 0?
  *                        The reply is a struct lang_regions.
+ *   READER_LANG_CONTEXT  what is the process context of the process with the memory, descriptor 0?
+ *                        The reply is a struct process_context.
  *   READER_LANG_ASK      questions about the process with the memory, descriptor 0. PARTs are
  *                        pieces of one stream of answers, in the order of the questions; the reply
  *                        has their number. A reader answers at least one.
@@ -84,7 +86,7 @@ void lang_answer_put(struct buf *b, uint32_t question, const struct lang_answer 
 /**
  * lang_answer_next() - read the next answer of a stream
  *
- * Moves *@data and *@len behind it. @question is its expected number, @kind that of the question.
+ * Moves *@data and *@len after it. @question is its expected number, @kind that of the question.
  *
  * Return: 1 and *@out, whose function the caller frees; 0 at the end; -EBADMSG; -ENOMEM.
  */

@@ -27,7 +27,10 @@ struct table_client_opts {
 	unsigned int timeout_ms;
 	/* Returns the descriptor of @file, borrowed; -1 if it is gone. */
 	int (*open)(void *ctx, uint32_t file);
-	/* Opens a candidate for the debug file of @file. Returns as debugfile_open_candidate(). */
+	/*
+	 * Opens a candidate for the debug file of @file. Returns the same values as
+	 * debugfile_open_candidate().
+	 */
 	int (*open_debug)(void *ctx, uint32_t file, const struct table_need *need);
 	/*
 	 * The request for @file is finished. @result is 0, with a checked @table that is valid

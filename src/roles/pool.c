@@ -310,7 +310,7 @@ static int on_reply(struct role_exchange *x)
 	return 0;
 }
 
-/* Handles the message in x->in. Returns as role_exchange_poll(). */
+/* Handles the message in x->in. Returns the same values as role_exchange_poll(). */
 static int handle(struct role_exchange *x)
 {
 	int r;
@@ -341,7 +341,7 @@ static uint64_t deadline_ns(const struct role_exchange *x)
 	return x->began_ns + ms * CLOCK_MS_NS;
 }
 
-/* Receives and handles one message. Returns as role_exchange_poll(). */
+/* Receives and handles one message. Returns the same values as role_exchange_poll(). */
 static int step(struct role_exchange *x, uint64_t until_ns)
 {
 	uint64_t now_ns = clock_monotonic_ns(), end_ns = deadline_ns(x);

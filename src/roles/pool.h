@@ -19,8 +19,9 @@
  * started. A child that hangs in the kernel does not even die of SIGKILL: it is abandoned, which
  * means that it is counted and never waited for. After a failure, requests that charge the same
  * payer are refused for a while (twice as long after each failure), so that one file or process
- * that hangs does not use up the children. Starting children backs off too, for 1 s at most, and
- * never stops for good.
+ * that hangs does not use up the children, and the number of abandoned ones is limited for each
+ * owner, however many files and processes it has. Starting children backs off too, for 1 s at
+ * most, and never stops for good.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -96,7 +97,7 @@ DEFINE_FREEP(struct role_pool, role_pool_free)
  * @wait_ms: how long to wait for a free child.
  *
  * Return: 0; -EAGAIN if no child was free, or none can be started at the moment; -ETIME if a payer
- * is refused at the moment; -errno.
+ * or the owner is refused at the moment; -errno.
  */
 int role_pool_start(struct role_pool *p, const struct role_request *request, unsigned int wait_ms,
 		    struct role_exchange **out);

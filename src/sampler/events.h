@@ -23,7 +23,7 @@ struct event_list {
  * @text is a comma-separated list of perf events by name and of tracepoints as GROUP:NAME, or
  * a single uprobe:FILE:FUNCTION[+OFFSET] (uretprobe: for the function's return). FILE is a
  * path, or the name of a library or program: then it is searched among the files that process
- * @pid has mapped or, if @pid is 0, where the dynamic loader and the shell would find it.
+ * @q->pid has mapped or, if that is 0, where the dynamic loader and the shell would find it.
  * Each event gets its default period.
  *
  * Return: 0, or -errno with an @err that names the alternatives.

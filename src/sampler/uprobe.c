@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resolves uprobe:FILE:FUNCTION to the file and offset that the kernel needs. A symbol is first
- * looked up literally, then among the demangled names without parameters. Separate debug
- * files are not searched; functions that only they name can be probed by address (0x...).
+ * Resolves uprobe:FILE:FUNCTION to the file and offset that the kernel needs. The file is another
+ * program's, so the caller of event_list_parse() decides in which process its symbols are read.
  */
 #include "sampler/uprobe.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A further program is loaded from another copy of the BPF object, with the constants and the maps
- * of the first, and only the list of languages differs. CAP_BPF and CAP_PERFMON are needed as long
- * as the sampler runs. The kernel's array of programs holds a reference to each, so the copy is
- * closed again.
+ * Each further program is loaded from another copy of the BPF object, which has the constants and
+ * the maps of the first; only the list of languages differs. CAP_BPF and CAP_PERFMON are needed as
+ * long as the sampler runs. The kernel's array of programs holds a reference to each, so the copy
+ * is closed again.
  */
 #include "sampler/walk_programs.h"
 

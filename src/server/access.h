@@ -26,7 +26,7 @@ struct access_options {
 	int64_t session_max_ms;  /* ends a session that began that long ago */
 };
 
-/* The strings of @opt must outlive the result. Returns as auth_load(). */
+/* The strings of @opt must outlive the result. Returns the same values as auth_load(). */
 int access_open(struct access **out, const struct access_options *opt, struct err *err);
 void access_free(struct access *a);
 
@@ -72,7 +72,8 @@ struct access_login {
 /*
  * Identifies a client as access_check() does, and begins a session, whose id it writes. The session
  * has the rights of the credential. It ends with the credential: when a reload no longer finds its
- * line unchanged, and when a token of an issuer expires. Returns as access_check(), or -EIO.
+ * line unchanged, and when a token of an issuer expires. Returns the same values as access_check(),
+ * or -EIO.
  */
 int access_sign_in(struct access *a, const struct access_login *login, const struct http_peer *peer,
 		   struct client *out, char out_id[SESSION_ID_LEN + 1]);
@@ -87,7 +88,7 @@ void access_sign_out(struct access *a, const char *id, size_t len);
 bool access_has_tokens(struct access *a);
 bool access_has_passwords(struct access *a);
 
-/* Identifies the client of a verified certificate with this common name. 0 or -EACCES. */
+/* Identifies the client of a verified certificate with this common name. Returns 0 or -EACCES. */
 int access_check_subject(struct access *a, const char *name, struct client *out);
 
 /* Returns the number of secrets that the files hold without a hash, as auth_n_plain() does. */

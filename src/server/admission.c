@@ -97,8 +97,10 @@ bool admission_is_browser(const struct http_request *rq)
 	       http_request_header(rq, "Sec-Fetch-Mode") || session_cookie_find(rq, &len);
 }
 
-/* Returns 0 and the client, -EINPROGRESS unless @may_block, -EACCES, -EUSERS, or -EPERM without the
- * scope or about all tenants. */
+/*
+ * Returns 0 and the client, -EINPROGRESS unless @may_block, -EACCES, -EUSERS, or -EPERM without the
+ * scope or about all tenants.
+ */
 static int identify(const struct admission *a, const struct api_method *api,
 		    const struct http_request *rq, bool may_block, struct client *out)
 {

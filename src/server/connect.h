@@ -52,7 +52,7 @@ bool connect_accepts_gzip(const struct rpc *rpc);
  */
 void connect_refuse(struct rpc *rpc, int r);
 
-/* As connect_refuse(), for OTLP: a google.rpc.Status in the type of the request. */
+/* Refuses an OTLP request in the same way: with a google.rpc.Status in the type of the request. */
 void connect_refuse_otlp(struct rpc *rpc, int r);
 
 /*

@@ -4,7 +4,7 @@
 /*
  * Maps the -errno of a handler to statuses of HTTP, Connect and gRPC. A handler chooses the -errno
  * that fits best; failures.def is the only place that knows statuses. An errno that it does not
- * list is a failure inside the server, which every protocol answers such that the client repeats
+ * list is a failure inside the server, to which every protocol responds so that the client repeats
  * the request.
  */
 #include <stddef.h>
@@ -33,7 +33,7 @@ extern const size_t n_failures;
 /* Returns the row of @r, which is below 0. */
 const struct failure *failure_of(int r);
 
-/* As failure_of(), and counts the failure. Call it once per refused request. */
+/* Does what failure_of() does, and counts the failure. Call it once per refused request. */
 const struct failure *failure_record(struct rpc *rpc, int r);
 
 /* The text for a client: the reason in @rpc, or that of @r. */

@@ -97,8 +97,8 @@ static void escape(const char *from, char *to, size_t size)
 }
 
 /*
- * The status of the call once more, as a message with details. Clients use this one if there is
- * one, so it is sent only where the details matter: they allow a retry.
+ * Writes the status of the call a second time, as a message with details. Clients prefer it, so it
+ * is sent only where its details matter, that is, where they allow a retry.
  */
 static void add_details(struct rpc *rpc, const struct failure *f, const char *message)
 {

@@ -192,7 +192,8 @@ static int check_times(const struct ingest *in, const struct profile_meta *meta,
 	return 0;
 }
 
-/* All names of a day are in memory while it is open, so a profile may bring a small part of them.
+/*
+ * All names of a day are in memory while it is open, so a profile may bring a small part of them.
  */
 static int check_names(const struct ingest *in, const struct profile *p, struct err *err)
 {

@@ -91,7 +91,8 @@ int ingest_refuse(struct ingest *in, int r, const struct err *err);
  * Adds a profile. Takes ownership of @p, even on failure. Returns 0, -EINVAL for an invalid
  * timestamp, duration or number of labels or types, or too many profiles, or -ENOMEM. @id may be
  * NULL; it is borrowed until ingest_fini(). A profile without a time gets the time of arrival.
- * Labels are copied, so @l can be reused.
+ * Labels are copied, so @l can be reused. Control characters in them become spaces, and invalid
+ * UTF-8 U+FFFD, as in the strings of a profile.
  */
 int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char *id,
 		   struct profile *p, struct err *err);

@@ -103,7 +103,8 @@ static void count_lost(struct log_writer *w, const uint8_t *data, size_t len)
 	atomic_fetch_add_explicit(w->lost, n, memory_order_relaxed);
 }
 
-/* After a failure the remaining lines are lost, which includes a line of which a part is written.
+/*
+ * After a failure the remaining lines are lost, which includes a line of which a part is written.
  */
 static void write_lines(struct log_writer *w, const struct buf *lines)
 {

@@ -115,7 +115,7 @@ static int add_string(struct reader *rd, void *at, const void *data, size_t len)
 
 _Static_assert(sizeof(struct message_list) == sizeof(struct message_strings), "one layout");
 
-/* Tables have some ten entries, so a linear search is the fastest. */
+/* Tables have about ten entries, so a linear search is the fastest. */
 static const struct message_field *field_by_number(const struct message *m, uint32_t number)
 {
 	for (size_t i = 0; i < m->n; i++)
@@ -350,7 +350,7 @@ static int json_value(struct reader *rd, const struct message_field *f, void *ou
 	}
 }
 
-/* Reads an object by the table @m; members that the table lacks are skipped whole. */
+/* Reads an object by the table @m; members that the table lacks are refused or skipped whole. */
 static int read_json(struct reader *rd, const struct message *m, void *out)
 {
 	int r = ++rd->nesting > MAX_NESTING ? -EBADMSG : json_read_open(&rd->json, '{');

@@ -7,8 +7,8 @@
  *
  * proto3 semantics: absent fields keep their zero, null in JSON is the same as absent, the last
  * occurrence of a scalar counts, repeated fields append. Unknown fields are skipped and listed, so
- * that responses can report them. Names in JSON are matched loosely, because clients send
- * labelNames, label_names and profile_typeID for the same field.
+ * that responses can report them, except in messages that refuse them. Names in JSON are matched
+ * loosely, because clients send labelNames, label_names and profile_typeID for the same field.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,9 +79,10 @@ void message_memory_fini(struct message_memory *m);
 
 /*
  * Decodes into the zeroed struct @out. Byte strings of protobuf point into @data. Returns 0,
- * -EBADMSG with the reason in @err, or -ENOMEM. @data must outlive @out. Strings are copied and
- * contain no NUL; they may be invalid UTF-8. Nesting is limited to eight levels and lists to
- * MESSAGE_MAX_ELEMENTS. After an error @out may be filled in part.
+ * -EBADMSG with the reason in @err, -ENOMEM, or the result of a claim that failed. @data must
+ * outlive @out. Strings are copied and contain no NUL; they may be invalid UTF-8. Nesting is
+ * limited to eight levels and lists to MESSAGE_MAX_ELEMENTS. After an error @out may be filled in
+ * part.
  */
 int message_read(const struct message *m, bool json, const void *data, size_t len,
 		 struct message_memory *memory, void *out, struct err *err);

@@ -50,7 +50,7 @@ static bool has_name(const char *head, size_t len, const char *name)
 
 /*
  * head_end points to the line break before the empty line, so the search for the next boundary
- * starts two bytes later and also finds one directly behind the head, as in an empty part.
+ * starts two bytes later and also finds one directly after the head, as in an empty part.
  */
 int multipart_find(const char *type, const void *body, size_t len, const char *name,
 		   struct multipart_part *out)

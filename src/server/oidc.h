@@ -39,7 +39,8 @@ DEFINE_FREEP(struct oidc, oidc_close)
 /* Reads the keys again; after a failure they are unchanged. A watcher_fn for files. */
 int oidc_reload(void *oidc, struct err *err);
 
-/* Returns 0 with the client and the time (seconds since 1970) until which the token holds; -EACCES.
+/*
+ * Returns 0 with the client and the time (seconds since 1970) until which the token holds; -EACCES.
  */
 int oidc_check(struct oidc *o, const char *token, size_t len, struct client *out,
 	       int64_t *out_expires_s);

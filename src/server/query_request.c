@@ -163,10 +163,7 @@ static int parse_selector(struct query *q, const char *text, struct rpc *rpc)
 	return r;
 }
 
-/*
- * The store does not know which samples belong to a span: without them the answer would be wrong.
- * An answer that lacks a requested addition would be taken for one without data.
- */
+/* A response that lacks a requested addition would look like one without data. */
 static int refuse_unsupported(const struct request *rq, struct rpc *rpc)
 {
 	const struct {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A series is identified by a hash of its labels, including those of its samples. The table is
- * bounded; when it is full it is cleared. A service may then exceed its quota, but no service is
- * rejected wrongly.
+ * A series is identified by a hash of its labels, including those of its samples. The tables are
+ * bounded; when one is full, both are cleared. A service may then exceed its quota, but no service
+ * is rejected wrongly. A profile without samples has a service, but no series.
  *
  * Hashes have 64 bits and a seed, so a client cannot aim at collisions; a chance collision only
  * lets one series pass uncounted. Sizes: 16 bytes and an index entry for each of at most a million
- * series.
+ * series and a million services.
  */
 #include "server/quota.h"
 
@@ -189,7 +189,7 @@ static int charge(struct quota *q, const char *tenant, const struct store_profil
 	return r;
 }
 
-/* Clears all counts at midnight UTC, and when the table of series is full. */
+/* Clears all counts at midnight UTC, and when a table is full. */
 static void begin_day(struct quota *q)
 {
 	uint64_t day = clock_unix_ns() / (uint64_t)STORE_DAY_NS;

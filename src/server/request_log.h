@@ -26,7 +26,7 @@ struct request_log_options {
 	struct counters *counters; /* counts lost lines */
 };
 
-/* Strings of @opt are borrowed. Returns as log_writer_open(). */
+/* Strings of @opt are borrowed. Returns the same values as log_writer_open(). */
 int request_log_open(struct request_log **out, const struct request_log_options *opt,
 		     struct err *err);
 /* Writes the lines that wait, for at most two seconds. */

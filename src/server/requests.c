@@ -7,7 +7,8 @@
  * estimate; the framing decodes. The cost of a request is unknown before it is decoded, so the
  * factors are generous: a body is charged eight times its length, since a pprof decompresses and is
  * interned next to it. Decompressed data is charged too, before it is allocated, because
- * deflate may expand a thousand times.
+ * deflate may expand a thousand times. So are decoded fields, which may expand fifty times, and
+ * profiles while they grow: a line of ten bytes may need three hundred.
  */
 #include "server/requests.h"
 

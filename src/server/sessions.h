@@ -24,7 +24,8 @@ enum {
 	SESSION_ID_LEN = 64, /* hexadecimal digits */
 };
 
-/* A session ends after @idle_ms without a request. Returns 0, -ENOMEM, or -EIO without randomness.
+/*
+ * A session ends after @idle_ms without a request. Returns 0, -ENOMEM, or -EIO without randomness.
  */
 int sessions_new(struct sessions **out, int64_t idle_ms);
 void sessions_free(struct sessions *s);

@@ -243,7 +243,7 @@ static int apply_factor(struct block *b, struct wire column)
 
 /*
  * Splits @w into its columns, whose lengths precede them. A column is bounded by its own length, so
- * a damaged column cannot shift the start of the ones behind it.
+ * a damaged column cannot shift the start of the ones after it.
  */
 static int split(struct wire w, size_t n_columns, struct wire *out)
 {

@@ -220,7 +220,9 @@ int store_append(struct store *s, const char *tenant, const struct store_profile
  * store_merge() - sum all selected windows by stack
  *
  * Totals equal the sums of what was appended, whatever the grouping. Sums saturate at the limits
- * of int64_t (in ClickHouse they wrap). The range, the matchers, ids and names_only apply.
+ * of int64_t (in ClickHouse they wrap). The range, the matchers, ids, traced and names_only apply.
+ * With traced, windows of more than TRACED_MAX samples are missed (traced.h); ClickHouse returns
+ * -ENOSYS.
  *
  * Return: 0 and new stacks in *@out, empty if nothing is selected, to be freed with
  * merged_stacks_free(); -EFBIG beyond sel->max_nodes; -errno.

@@ -74,8 +74,8 @@ struct timed_samples_window {
 /*
  * Adds the samples that lie within the range (both ends included). A row's value is divided evenly
  * among its samples. Nodes stay in the caller's numbering until timed_samples_map_nodes(). Returns
- * 0, -EFBIG beyond TIMED_SAMPLES_MAX, or -ENOMEM. Samples with a share of 0 are omitted. After an
- * error @m holds a part of the window and can only be freed.
+ * 0, -EFBIG beyond TIMED_SAMPLES_MAX, or -ENOMEM. Samples with a share of 0 are omitted.
+ * After an error @m holds a part of the window and can only be freed.
  */
 int timed_samples_add(struct timed_samples *m, const struct timed_samples_series *series,
 		      const struct timed_samples_window *w, int64_t start_ns, int64_t end_ns);

@@ -31,9 +31,9 @@ void window_sort(struct window_entry *entries, size_t n);
 
 /*
  * Fills @out, which has room for one entry per sample, and interns all stacks and series. Returns
- * 0, -EINVAL if there are too many labels or sample types, or -ENOMEM. The caller holds the lock
- * under which @s may change. After an error the dictionary may have gained entries that nothing
- * refers to.
+ * 0, -EINVAL if there are too many labels or sample types, or -ENOMEM. The caller holds the
+ * lock under which @s may change. After an error the dictionary may have gained entries that
+ * nothing refers to.
  */
 int window_entries(struct window_entry *out, struct intern *in, struct stack_dict *s,
 		   const struct store_profile *p, const struct intern_keys *keys);

@@ -14,13 +14,15 @@ struct symbol_file;
 
 /*
  * Requests a file from the parent. Returns a descriptor owned by the caller; -ENOENT if there is
- * none; -ERANGE if there is none, nor any with a higher number of the attempt; -errno.
+ * none; -ERANGE if neither this attempt nor a later one has a file; -errno.
  */
 typedef int (*debug_need_fn)(void *ctx, const struct protocol_need *need);
 
 /* Returns a descriptor of the separate debug file of @own, owned by the caller, or -ENOENT. */
 int debug_search(const struct symbol_file *own, debug_need_fn need, void *ctx);
 
-/* Returns that of dwz's alternate file with @name and the build id @id, which may be absent. */
+/*
+ * Returns the same for dwz's alternate file with @name and the build id @id, which may be absent.
+ */
 int debug_search_alt(const char *name, const uint8_t *id, size_t id_len, debug_need_fn need,
 		     void *ctx);

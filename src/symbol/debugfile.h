@@ -50,8 +50,8 @@ int debugfile_open_by_id(int root, const struct elf_build_id *id);
 
 /*
  * Opens one of the files that may be dwz's alternate file, which .gnu_debugaltlink names by @name
- * (absolute, or relative to the debug file's directory) and by the build id in @query. Returns as
- * debugfile_open_candidate().
+ * (absolute, or relative to the debug file's directory) and by the build id in @query. Returns the
+ * same values as debugfile_open_candidate().
  */
 int debugfile_open_alt_candidate(const struct debugfile_query *query, const char *name,
 				 unsigned int i);

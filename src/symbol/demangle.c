@@ -117,7 +117,7 @@ static bool may_have_punycode(const char *raw)
 }
 
 /*
- * libiberty prints a constant of more than 64 bits from its second digit on, and the "_" behind it.
+ * libiberty prints a constant of more than 64 bits from its second digit on, and the "_" after it.
  * The corrected text has the same length.
  */
 static void correct_wide_constants(const char *raw, char *text)

@@ -7,7 +7,10 @@
  */
 #include <sys/types.h>
 
-/* Opens /tmp/perf-PID.map in the process's mount and pid namespaces. As jit_files_map_at(). */
+/*
+ * Opens /tmp/perf-PID.map in the process's mount and pid namespaces. Returns the same values as
+ * jit_files_map_at().
+ */
 int jit_files_open_map(pid_t pid);
 
 /* Opens the jitdump that @pid has mapped from @path, in its root directory. */

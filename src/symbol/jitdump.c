@@ -109,9 +109,9 @@ static bool is_repeated(struct scan *s, const struct jit_text *t)
 }
 
 /*
- * Gives the places [@i, @end), at most LINES_AT_ONCE, their lines: each that of the last entry at
- * or before it. The entries have the addresses at which the code was generated, which begins at
- * @start now.
+ * Sets the lines of the places [@i, @end), at most LINES_AT_ONCE. The line of a place is that of
+ * the last entry at or before it. The entries have the addresses at which the code was generated,
+ * which begins at @start now.
  */
 static void apply_lines(struct scan *s, size_t i, size_t end, uint64_t start)
 {
@@ -220,7 +220,7 @@ static int read_header(struct scan *s, uint64_t *at)
 	return 0;
 }
 
-/* Applies the record at *@at and moves it behind. Returns -ENODATA if the record is incomplete. */
+/* Applies the record at *@at and moves past it. Returns -ENODATA if the record is incomplete. */
 static int apply_record(struct scan *s, uint64_t *at)
 {
 	const uint8_t *p = bytes_at(s, *at, s->in->end, PREFIX_LEN);

@@ -8,6 +8,10 @@
  * size: each one extends to the next symbol, to the end of the kernel's code
  * (_etext, _einittext) or to the end of its module according to /proc/modules.
  * A symbol takes 24 bytes plus its name.
+ *
+ * Kernels that pad their functions have a symbol for each padding, __pfx_NAME before NAME, which is
+ * nearly half of all. The padding holds code of the function (call thunks), so it becomes part of
+ * the function, and its name is not stored.
  */
 #include "symbol/kallsyms.h"
 

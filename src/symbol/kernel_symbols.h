@@ -32,6 +32,9 @@ void kernel_symbols_free(struct kernel_symbols *k);
 
 DEFINE_FREEP(struct kernel_symbols, kernel_symbols_free)
 
-/* Finds the symbol that covers @address. Strings are valid until the next call. 0 or -ENOENT. */
+/*
+ * Finds the symbol that covers @address. Strings are valid until the next call. Returns 0 or
+ * -ENOENT.
+ */
 int kernel_symbols_find(struct kernel_symbols *k, uint64_t address, uint64_t now_ns,
 			struct kallsyms_symbol *out);

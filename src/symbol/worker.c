@@ -2,7 +2,7 @@
 /*
  * Requests are split into batches of PROTOCOL_ADDRS_MAX, each with its own timeout, so one address
  * that takes too long affects its batch only. When a child failed, the next one receives the
- * addresses of the batch that have no answer yet.
+ * addresses of the batch that have no result yet.
  */
 #include "symbol/worker.h"
 
@@ -243,7 +243,10 @@ static int exchange(struct batch *b, bool *out_started)
 	return r;
 }
 
-/* Starts a child as often as it takes. Returns as exchange(); -EAGAIN if none can be started. */
+/*
+ * Starts a child as often as it takes. Returns the same values as exchange(); -EAGAIN if none can
+ * be started.
+ */
 static int exchange_with_child(struct batch *b)
 {
 	struct symbol_worker *w = b->w;

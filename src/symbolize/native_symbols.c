@@ -428,7 +428,8 @@ int native_symbols_prefetch(struct native_symbols *s, uint64_t *words, size_t n,
 	return r;
 }
 
-/* The cache may have dropped a word of this batch during later lookups: then it is looked up again.
+/*
+ * The cache may have dropped a word of this batch during later lookups: then it is looked up again.
  */
 int native_symbols_find(struct native_symbols *s, const struct native_file *f, uint64_t word,
 			const struct symbol_frame **out, size_t *out_n)

@@ -256,7 +256,7 @@ static const char *state_name(const struct sample_counts_sample *s, const char *
 
 /*
  * Adds state and, for a wait with a known cause, wait. Profiles of CPU time alone have neither
- * label, as every sample of theirs is running.
+ * label, because all of their samples are of running threads.
  */
 static int add_wait_labels(struct profile_builder *b, const struct sample_counts_sample *s,
 			   const char *reason, struct profile_label labels[LABELS_MAX],

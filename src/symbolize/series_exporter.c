@@ -160,7 +160,8 @@ static int export_part(struct open_window *w)
 	return r;
 }
 
-/* Programs whose labels are still being read pass: put_program() applies the rules to them later.
+/*
+ * Programs whose labels are still being read pass: put_program() applies the rules to them later.
  */
 bool series_exporter_filter(void *ctx, const struct sample_counts_thread *thread, uint64_t n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The description of a window whose samples are symbolized: a plain value that any thread may copy.
+/*
+ * The description of a window whose samples are symbolized: a plain value that any thread may copy.
  */
 #include <stdbool.h>
 #include <stddef.h>

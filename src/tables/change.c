@@ -38,8 +38,8 @@ void changes_free(struct changes *c)
 }
 
 /*
- * By how much one sample increases a value of this type; 0 if unknown. The period's unit has to be
- * the unit of the values: otherwise a sample does not stand for one period.
+ * Returns the amount by which one sample increases a value of this type; 0 if unknown. The period's
+ * unit has to be the unit of the values: otherwise a sample does not stand for one period.
  */
 static double value_per_sample(const struct profile *p, size_t value_num)
 {

@@ -315,8 +315,8 @@ static bool cfa_is_elsewhere(const struct eh_frame *ef, const struct cfi_state *
 }
 
 /*
- * If the caller's aux cannot be expressed it is lost, and the walk continues: few frames need it,
- * and it ends at those.
+ * If the caller's aux cannot be expressed, it is lost and the walk continues: only the few frames
+ * whose rule needs it end the stack.
  */
 static void rule_aux(const struct eh_frame *ef, const struct cfi_value *v, struct unwind_rule *out)
 {

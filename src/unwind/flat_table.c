@@ -91,7 +91,7 @@ static bool are_rules(const struct flat_table *t)
 	return true;
 }
 
-/* The first row of a page is at its offset 0, and each later one is behind the one before. */
+/* The first row of a page is at its offset 0, and each later one is after the one before. */
 static bool is_page(const struct flat_table *t, uint32_t begin, uint32_t end)
 {
 	for (uint32_t i = begin; i < end; i++) {

@@ -4,6 +4,7 @@
  * without rows, except padding. If most of the text has CFI, such code is assembly, data in
  * between, or many objects that were compiled without CFI (busybox with a static libc). V8's
  * builtins jump to each other within the frame of their caller, and keep frame pointers instead.
+ * Haskell's code is not analysed but gets known rules.
  * Files without section headers are not analysed, as their segments may hold data among the code.
  */
 #include "unwind/gaps.h"

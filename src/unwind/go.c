@@ -230,7 +230,7 @@ static void add_mark(struct build *b, uint64_t at, enum mode mode, int32_t arg)
 
 /*
  * Clock functions up to Go 1.16 keep the old rsp in rbp, which was their frame pointer before. They
- * restore it ("mov %rbp,%rsp") before they return, and have code for the other stack behind each
+ * restore it ("mov %rbp,%rsp") before they return, and have code for the other stack after each
  * return.
  */
 static void mark_rsp_in_rbp(struct build *b, uint64_t from)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Unwind rows of Go code from .gopclntab's pcsp tables (Go 1.2 to 1.26),
+ * Unwind rows of Go code from .gopclntab's pcsp tables (Go 1.2 to 1.27),
  * which give rsp's distance from the frame's start at every instruction:
  * so the caller of a frameless leaf is found, which frame pointers lose.
  *

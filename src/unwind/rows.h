@@ -52,7 +52,7 @@ uint16_t unwind_rows_at(const struct unwind_rows *rows, uint64_t off);
 int unwind_rows_intern(struct unwind_rows *rows, const struct unwind_rule *rule, uint16_t *out);
 
 /*
- * Appends a row: from @off on the rule @id holds. Rows at or behind @off are replaced, except for
+ * Appends a row: from @off on the rule @id holds. Rows at or after @off are replaced, except for
  * the first @keep, which belong to another list. Equal neighbours are merged. Returns 0, -ENOMEM or
  * -E2BIG.
  */

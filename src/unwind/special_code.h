@@ -21,7 +21,10 @@ struct unwind_special_code {
 	size_t n;
 };
 
-/* Finds the entry point, .init and .fini, and the function where coroutines' stacks begin. */
+/*
+ * Finds the entry point, .init and .fini, the function where coroutines' stacks begin, and SBCL's
+ * call into Lisp.
+ */
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img);
 
 /*
@@ -32,7 +35,8 @@ bool unwind_may_define_makecontext(const struct elf_image *img);
 
 /*
  * The vaddr of abort() if @img is the C library; else 0. libcoro (Perl's Coro) uses its address as
- * the return address at the bottom of its stacks; no call but one right before it returns there.
+ * the return address at the bottom of its stacks; only a call directly before abort() could return
+ * there as well.
  */
 uint64_t unwind_abort_vaddr(const struct elf_image *img);
 

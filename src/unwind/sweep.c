@@ -5,8 +5,8 @@
  * byte of code. Merging states is not needed: compilers give each instruction one depth, so the
  * first state that reaches an instruction is kept.
  *
- * Why the result is reliable. Calls may not return, and the code behind such a call may belong to
- * another path; so jumps are followed before returns, and before the code behind a call is
+ * Why the result is reliable. Calls may not return, and the code after such a call may belong to
+ * another path; so jumps are followed before returns, and before the code after a call is
  * followed, a lookahead determines which depth it needs (sweep_lookahead.c). Functions that are
  * known not to return have no continuation. A path never continues into the start of a function. An
  * indirect jump (the table of a switch) leads to the code that nothing else leads to, up to the
@@ -14,9 +14,8 @@
  * elsewhere without a frame pointer, more pops than pushes) makes the rest of its path unknown, so
  * that it has no row.
  *
- * What bounds it. Each instruction is visited once, or twice if a certain state follows an
- * uncertain one, so the time is linear in the code: 32 MiB of code and 4 bytes of state for each
- * byte at most.
+ * Bounds. Each instruction is visited once, or twice if a certain state follows an uncertain one,
+ * so the time is linear in the code: 32 MiB of code and 4 bytes of state for each byte at most.
  */
 #include "unwind/sweep.h"
 
@@ -189,7 +188,7 @@ static int follow_all(struct unwind_sweep *sw, uint64_t vaddr, uint64_t owner)
 }
 
 /*
- * Continues behind the calls of functions that have turned out to return since the last round;
+ * Continues after the calls of functions that have turned out to return since the last round;
  * functions that jump to one of them return as well.
  */
 static int follow_calls(struct unwind_sweep *sw)
@@ -321,7 +320,7 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 }
 
 /*
- * Functions begin behind other code, or aligned. Nothing else is tried, because data has many
+ * Functions begin after other code, or aligned. Nothing else is tried, because data has many
  * bytes.
  */
 static bool may_begin(const struct unwind_sweep_gap *g, const struct passing *w, size_t at)

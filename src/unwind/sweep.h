@@ -14,7 +14,7 @@ struct unwind_rows;
 /**
  * unwind_sweep_run() - find the state at each instruction of the gaps
  *
- * Functions begin at @img's symbols and at the targets of calls; in whole gaps also behind the end
+ * Functions begin at @img's symbols and at the targets of calls; in whole gaps also after the end
  * of other code.
  *
  * Return: 0 or -ENOMEM.

@@ -38,7 +38,7 @@ struct unwind_sweep_path {
 };
 
 /*
- * The code behind a call of @callee, followed if that turns out to return. With next.vaddr 0,
+ * The code after a call of @callee, followed if that turns out to return. With next.vaddr 0,
  * next.owner jumps to @callee instead.
  */
 struct unwind_sweep_call {

@@ -16,8 +16,8 @@ struct elf_image;
 bool unwind_sweep_looks_like_code(const struct unwind_sweep_gap *g, size_t at);
 
 /*
- * Marks the starts of functions in the gaps: symbols, targets of calls within the gaps, functions
- * that the dynamic loader calls and, if @sw->referenced is set, aligned code to which code outside
- * of the gaps leads.
+ * Marks the starts of functions in the gaps: symbols, functions that code in the gaps calls or
+ * whose addresses it loads, functions that the dynamic loader calls and, if @sw->referenced is set,
+ * aligned code to which code outside of the gaps leads.
  */
 void unwind_sweep_begin_functions(struct unwind_sweep *sw, const struct elf_image *img);

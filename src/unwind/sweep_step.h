@@ -7,7 +7,7 @@
 
 struct x86_insn;
 
-/* Turns the state before @insn into the state behind it. */
+/* Turns the state before @insn into the state after it. */
 void unwind_sweep_step(struct unwind_sweep_state *s, const struct x86_insn *insn);
 
 /* The rule where @s holds; UNWIND_CFA_NONE where it is not known. */

@@ -437,7 +437,7 @@ static void add_rules_of(const struct unwind_tables *t, const struct file_space 
 }
 
 /*
- * Rules that only dropped tables had are freed by the second sweep. Reading all rows takes about a
+ * Rules that only dropped tables used are freed by the second sweep. Reading all rows takes about a
  * millisecond per million.
  */
 static void sweep_rules(struct unwind_tables *t, uint64_t now_ns)

@@ -220,7 +220,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->state.vm_is_new = 0;
 	/*
 	 * Caches compare the time of the walk, which is not known here: any number that no other
-	 * walk has serves.
+	 * walk has is sufficient.
 	 */
 	w->state.record.head.time_ns = ++w->n_walks;
 	w->state.process = in->process;

@@ -100,8 +100,8 @@ typedef void unwind_function_fn(void *ctx, const struct function_record *rec, si
 
 /*
  * Copies the functions of interpreters in the stack walked last as the sampler does, except those
- * that earlier walks met lately; @fn is called with each. The memory of the last walk's input must
- * still be readable.
+ * that earlier walks met recently; @fn is called with each. The memory of the last walk's input
+ * must still be readable.
  */
 void unwind_walk_copy(struct unwind_walker *w, unwind_function_fn *fn, void *ctx);
 

@@ -261,7 +261,7 @@ static void find_known(struct oracle *o, const struct elf_image *img)
 			o->known[i] = (struct range){ s.vaddr, s.vaddr + s.len };
 	}
 	o->known[2] = (struct range){ elf_image_entry(img), elf_image_entry(img) + ENTRY_LEN };
-	/* before glibc's __start_context, to which functions return, but which is never called */
+	/* glibc's __start_context, to which functions return, but which is never called */
 	if (elf_image_section(img, ".text", &s) == 0)
 		at = memmem(s.data, s.len, context_end, sizeof(context_end));
 	if (at)

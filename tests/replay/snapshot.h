@@ -33,12 +33,12 @@ struct snapshot {
 	} mappings;
 };
 
-/* Copies the state of a process that the caller has stopped with ptrace(2). 0 or -errno. */
+/* Copies the state of a process that the caller has stopped with ptrace(2). Returns 0 or -errno. */
 int snapshot_take(struct snapshot *s, pid_t pid);
 
 /*
  * The same out of the core file @data of a capture, which need not stay valid: words of the stack
- * that the capture does not hold are zero. 0; -EBADMSG if it is not one; -ENOMEM.
+ * that the capture does not hold are zero. Returns 0; -EBADMSG if it is not one; -ENOMEM.
  */
 int snapshot_from_core(struct snapshot *s, const void *data, size_t len);
 void snapshot_fini(struct snapshot *s);

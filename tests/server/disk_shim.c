@@ -36,7 +36,8 @@ struct record {
 	uint64_t inode, offset, data_len;
 };
 
-/* Writes (kinds & 1) and flushes (kinds & 2) are counted; number @at fails, or all from there on.
+/*
+ * Writes (kinds & 1) and flushes (kinds & 2) are counted; number @at fails, or all from there on.
  */
 struct faults {
 	volatile int32_t count, at, error, kinds, sticky;

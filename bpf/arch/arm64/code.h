@@ -63,7 +63,7 @@ ARCH_FN void arch_signal_registers(__u64 *regs, const __u64 *c)
 		regs[i] = c[i];
 }
 
-/* Breakpoints have four bytes, and pc is not moved behind them. */
+/* Breakpoints have four bytes, and pc is not moved after them. */
 ARCH_FN int arch_is_breakpoint(__u8 byte)
 {
 	return 0;

@@ -56,7 +56,7 @@ ARCH_FN int x86_is_frameless(__u64 code)
 	       (code & 0xff) == 0xc3;                /* ret */
 }
 
-/* CPython's trampolines for perf have one call, and behind it: add $N, %rsp; ret. */
+/* CPython's trampolines for perf have one call, and after it: add $N, %rsp; ret. */
 ARCH_FN int arch_trampoline_bytes(__u64 code, int is_call)
 {
 	if (!is_call && x86_is_frameless(code))

@@ -177,7 +177,8 @@ static __always_inline void dotnet_slot_set(struct walk *w, struct dotnet_slot *
 	slot->cookie = d->cookie;
 }
 
-/* Takes the method of a pc in a heap from its slot. Returns DOTNET_NEXT_SCAN if it does not hold.
+/*
+ * Takes the method of a pc in a heap from its slot. Returns DOTNET_NEXT_SCAN if it does not hold.
  */
 WALK_FN int dotnet_recall(__u32 which, __u32 vm_slot)
 {

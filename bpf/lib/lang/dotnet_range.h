@@ -62,7 +62,8 @@ static __always_inline __u64 dotnet_leaf(const struct walk *w, __u64 pc)
 	return at & ~1ULL;
 }
 
-/* Finds the range of the pc. Returns 0, DOTNET_NEXT_OTHER if there is none, or DOTNET_NEXT_ABSENT.
+/*
+ * Finds the range of the pc. Returns 0, DOTNET_NEXT_OTHER if there is none, or DOTNET_NEXT_ABSENT.
  */
 WALK_FN int dotnet_find_range(__u32 which, __u32 slot)
 {

@@ -100,7 +100,8 @@ static __always_inline __u32 dotnet_slots(__u32 op, __u32 info)
 	}
 }
 
-/* Undoes the instruction of the code in slot @i. Returns the slots that it has; 0: it is unknown.
+/*
+ * Undoes the instruction of the code in slot @i. Returns the slots that it has; 0: it is unknown.
  */
 WALK_FN int dotnet_undo(__u32 which, __u32 i)
 {

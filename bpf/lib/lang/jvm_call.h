@@ -4,7 +4,7 @@
 /*
  * Calls by which compiled methods and stubs move rsp. A stub without a frame size has pushed what
  * it saves, any number of words: the call that led to it is the one whose target is in its code. C1
- * pushes two words for its slow subtype check and pops them behind the call, so the frame is larger
+ * pushes two words for its slow subtype check and pops them after the call, so the frame is larger
  * in between:
  *
  *	push %rdi; push %rsi; call stub; pop %rdi; pop %rdi
@@ -14,7 +14,7 @@
 enum {
 	JVM_SAVED_WORDS = 24, /* words that a stub may have pushed */
 	JVM_CALL_BYTES = 5,
-	JVM_AROUND = 16, /* bytes of code that are read before the pc, and as many behind it */
+	JVM_AROUND = 16, /* bytes of code that are read before the pc, and as many after it */
 	X86_PUSH = 0x50,
 	X86_POP = 0x58,
 	/* bytes that a call in a code heap reaches at most */

@@ -18,7 +18,7 @@ enum {
 };
 
 /*
- * Removes the colour of a reference of generational ZGC: the address begins behind the only set one
+ * Removes the colour of a reference of generational ZGC: the address begins after the only set one
  * of the bits 12 to 15 (zAddress_x86.hpp).
  */
 static __always_inline __u64 jvm_uncolored(__u64 v)
@@ -69,7 +69,7 @@ static __always_inline __u64 jvm_next_chunk(struct walk *w, const struct jvm_vm 
 	return jvm_reference(vm, continuation + vm->tail);
 }
 
-/* True if the chunk has no frame behind the one that ends at @sp. */
+/* True if the chunk has no frame after the one that ends at @sp. */
 static __always_inline int jvm_chunk_ends(const struct walk *w, __u64 sp)
 {
 	return w->lang.jvm.chunk_end && sp + JVM_CHUNK_LINK >= w->lang.jvm.chunk_end;

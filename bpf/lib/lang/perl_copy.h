@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* What names a sub of Perl (its CV, glob, stash and file), and what names code outside of subs. */
+/*
+ * Copies the memory that names a sub of Perl (its CV, glob, stash and file), or code outside of
+ * subs.
+ */
 #include "bpf/lib/copy.h"
 
 /* Copies a hash entry key (HEK). */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* What names a function of PHP: its words, name, class and file. */
+/* Copies the memory that names a function of PHP: its words, name, class and file. */
 #include "bpf/lib/copy.h"
 
 /* Copies a zend_string. */

@@ -139,7 +139,7 @@ WALK_FN int python_begin(__u32 which, __u32 slot)
 }
 
 /*
- * Continues behind the last frame of a thread state. If loops without frames remain, the thread
+ * Continues after the last frame of a thread state. If loops without frames remain, the thread
  * may have states in several interpreters: they are read in the order of the lists, the newest
  * interpreter, which is the innermost, first.
  */
@@ -189,7 +189,7 @@ static __always_inline __u32 python_cookie(const struct python_vm *py, __u64 cod
 }
 
 /*
- * True if greenlet (3.0 and later, with Python 3.12 and later) has removed the shim behind the
+ * True if greenlet (3.0 and later, with Python 3.12 and later) has removed the shim after the
  * frame in w->vm_frame, which called the loop. Before greenlet moves a stack away, it links each
  * frame to the next one that is not a shim, because shims are on the C stack, and stores the
  * original link in the frame's object. That memory may hold an old link, so the shim must lead to

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* What names a code object of CPython: its words, name, file, line table and type. */
+/*
+ * Copies the memory that names a code object of CPython: its words, name, file, line table and
+ * type.
+ */
 #include "bpf/lib/copy.h"
 
 /* Copies a string with its head and the zero at its end. */

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * What names an iseq of Ruby (its body, label, path, lines and the code around it) or a method that
- * is written in C (its entry and symbol). Classes are read from the process: they rarely vanish.
+ * Copies the memory that names an iseq of Ruby (its body, label, path, lines and the code around
+ * it) or a method that is written in C (its entry and symbol). Classes are read from the process:
+ * they rarely vanish.
  */
 #include "bpf/lib/copy.h"
 

@@ -210,7 +210,7 @@ static __always_inline int v8_is_return(const struct walk *w)
 
 /*
  * pop %reg; lea (%rsp, ...), %rsp; push %reg; ret: the number of the register if the pc is in this
- * sequence behind the pop, else 0.
+ * sequence after the pop, else 0.
  */
 static __always_inline __u32 v8_popped_register(const struct walk *w)
 {

@@ -31,7 +31,7 @@ int gzip_write(const void *data, size_t len, int level, struct buf *out, struct 
 /*
  * Appends the content of all members of @data. Returns 0; -EBADMSG if the data is damaged or
  * truncated; -EFBIG if the content exceeds @max_len bytes; -ENOMEM. @max_len counts what this call
- * appends. Concatenated members are one stream (RFC 1952, 2.2); bytes behind the last member that
+ * appends. Concatenated members are one stream (RFC 1952, 2.2); bytes after the last member that
  * are not a member are an error. After an error @out may hold a part.
  */
 int gzip_read(const void *data, size_t len, size_t max_len, struct buf *out, struct err *err);

@@ -62,6 +62,10 @@ static int checked(struct json_profile *jp, int r)
 	return r;
 }
 
+/*
+ * Keys are truncated to MAX_KEY - 1 bytes, more than any key of a format has, so callbacks get a
+ * bounded text.
+ */
 int json_profile_members(struct json_profile *jp, json_member_fn fn, void *ctx)
 {
 	char key[MAX_KEY];
@@ -128,8 +132,8 @@ static size_t skip_space(const uint8_t *data, size_t len, size_t i)
 
 /*
  * A protobuf message may begin with a newline and a brace (the tag and length of its first
- * field), so a brace after space counts only with a quote behind it. A folded stack may begin
- * with a bracket ("[unknown]"), so a bracket counts only with an object or its end behind it.
+ * field), so a brace after space counts only with a quote after it. A folded stack may begin
+ * with a bracket ("[unknown]"), so a bracket counts only with an object or its end after it.
  */
 bool json_profile_is_json(const void *data, size_t len)
 {

@@ -55,7 +55,7 @@ int json_profile_init(struct json_profile *jp, size_t len, const struct codec_li
 void json_profile_fini(struct json_profile *jp);
 
 /*
- * Pass over the whole file, which is an object or an array. Anything but white space behind the
+ * Pass over the whole file, which is an object or an array. Anything but white space after the
  * value is an error.
  */
 int json_profile_read_object(struct json_profile *jp, const void *data, size_t len,

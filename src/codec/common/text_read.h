@@ -53,8 +53,8 @@ struct text_read {
 };
 
 /*
- * For a file of @len bytes. @limits may be NULL for the default ones. 0, -EFBIG, -ENOMEM. It must
- * be followed by text_read_fini(), even after a failure.
+ * For a file of @len bytes. @limits may be NULL for the default ones. Returns 0, -EFBIG, -ENOMEM.
+ * It must be followed by text_read_fini(), even after a failure.
  */
 int text_read_init(struct text_read *at, size_t len, const struct codec_limits *limits,
 		   struct err *err);
@@ -78,6 +78,6 @@ int text_read_add_location(struct text_read *at, struct profile_location *l);
 
 /*
  * Gives @s the stack assembled so far and adds it. @what names the samples of this format in an
- * error about their limit. 0, -EFBIG, -ENOMEM.
+ * error about their limit. Returns 0, -EFBIG, -ENOMEM, or the result of a claim that failed.
  */
 int text_read_add_sample(struct text_read *at, struct profile_sample *s, const char *what);

@@ -50,7 +50,7 @@ static inline size_t wire_len(struct wire w)
 /*
  * Reads the next field of a message, whether the caller knows its number or not. Returns 1; 0 at
  * the end; -EBADMSG if the message is truncated or malformed, or contains a group. After -EBADMSG
- * @w is somewhere behind the last valid field and useful only for the error.
+ * @w is somewhere after the last valid field and useful only for the error.
  */
 int wire_next(struct wire *w, struct wire_field *out);
 

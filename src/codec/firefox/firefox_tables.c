@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Versions of the format differ in which tables the threads share. A column is therefore stored in
+ * the set of the object that contains its table, and a thread's own column precedes the shared one.
+ */
 #include "codec/firefox/firefox_tables.h"
 
 #include <errno.h>
@@ -90,6 +94,7 @@ static int read_column(void *ctx, const char *key)
 		if (strcmp(columns[i].table, t->table) != 0 || strcmp(columns[i].column, key) != 0)
 			continue;
 		t->column = (enum firefox_column_id)i;
+		/* a table that occurs again replaces the earlier one */
 		current_set(t)->columns[i].len = 0;
 		return json_profile_items(t->jp, read_cell, t);
 	}

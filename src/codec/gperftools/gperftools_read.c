@@ -107,7 +107,7 @@ static int read_header(struct reader *rd)
 }
 
 /*
- * Checks the records and moves behind them, to the mappings. read_stacks() relies on these checks
+ * Checks the records and moves after them, to the mappings. read_stacks() relies on these checks
  * when it walks the same records again.
  */
 static int skip_records(struct reader *rd)

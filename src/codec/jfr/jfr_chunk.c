@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every cursor ends where the header or the event's own length says, so an event cannot read into
+ * the next one. Skipping has a budget of STEPS_PER_BYTE per byte of the chunk. A well-formed
+ * recording needs about one; without a limit, nested classes that have no bytes would take
+ * exponential time.
+ */
 #include "codec/jfr/jfr_chunk.h"
 
 #include <errno.h>
@@ -147,6 +153,7 @@ int jfr_chunk_next(struct jfr_chunk *c, size_t *at, uint64_t *out_class, struct 
 	return 1;
 }
 
+/* The product exceeds 64 bits after 18 s of a clock with 1 GHz. */
 int64_t jfr_chunk_ns(const struct jfr_chunk *c, uint64_t ticks)
 {
 	unsigned __int128 v = (unsigned __int128)ticks * NS_PER_SECOND / c->ticks_per_second;

@@ -18,7 +18,7 @@
 struct err;
 
 struct jfr_chunk {
-	struct jfr_cursor cursor; /* over the chunk; positions are relative to its begin */
+	struct jfr_cursor cursor; /* over the chunk; positions are relative to its start */
 	size_t events;            /* position of the first event */
 	int64_t start_ns;         /* since 1970 */
 	int64_t duration_ns;

@@ -19,6 +19,7 @@ uint8_t jfr_byte(struct jfr_cursor *c)
 	return has(c, 1) ? c->data[c->at++] : 0;
 }
 
+/* Unlike in protobuf, the ninth byte has eight bits, so nine bytes hold 64 bits. */
 uint64_t jfr_varint(struct jfr_cursor *c)
 {
 	uint64_t v = 0;
@@ -106,6 +107,7 @@ struct jfr_text jfr_text(struct jfr_cursor *c)
 	}
 }
 
+/* Appends a code point as UTF-8, even if it is a surrogate. */
 static void put_code(struct buf *out, uint32_t code)
 {
 	if (code < 0x80) {

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Both tables are sorted once the message has been read, and searched by bisection. If a malformed
+ * message has an id twice, one of its entries is used.
+ */
 #include "codec/jfr/jfr_labels.h"
 
 #include <errno.h>

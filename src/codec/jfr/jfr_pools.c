@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Constants are sorted by id and position. If an id occurs twice, the first one in the chunk
+ * counts.
+ */
 #include "codec/jfr/jfr_pools.h"
 
 #include <errno.h>

@@ -105,7 +105,8 @@ static int malformed(struct reader *rd, const char *what)
 
 enum { SETTING_ID, SETTING_NAME, SETTING_VALUE };
 
-/* Returns the nanoseconds of "20 ms", or of a number without a unit, as async-profiler writes it.
+/*
+ * Returns the nanoseconds of "20 ms", or of a number without a unit, as async-profiler writes it.
  */
 static int64_t parse_period(const char *s)
 {
@@ -507,7 +508,8 @@ static int combine(struct profile *p, const struct jfr_profiles *from)
 	}
 	if (r < 0 || !from->n)
 		return r;
-	/* All of them are of the same time. The last type of the first one is CPU time, if any is.
+	/*
+	 * All of them are of the same time. The last type of the first one is CPU time, if any is.
 	 */
 	profile_meta(p)->duration_ns = profile_meta(from->all[0].p)->duration_ns;
 	first = profile_n_sample_types(from->all[0].p) - 1;

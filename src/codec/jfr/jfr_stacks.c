@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many events refer to the same stacks, and stacks to the same methods, so each is built once per
+ * chunk and profile. struct jfr_stack_ids maps the index of a constant to its id in the profile
+ * plus 1; 0 means that it was not built yet.
+ */
 #include "codec/jfr/jfr_stacks.h"
 
 #include <errno.h>
@@ -214,6 +219,7 @@ static int is_kernel(struct jfr_stacks *s, uint64_t type, bool *out)
 	return r;
 }
 
+/* Only Java methods have line numbers. */
 static int add_frame(struct jfr_stacks *s, struct jfr_stack_ids *ids, struct profile *p,
 		     const struct jfr_value v[JFR_SHAPE_VALUES])
 {
@@ -268,6 +274,7 @@ static int prepare_ids(const struct jfr_stacks *s, struct jfr_stack_ids *ids)
 	return ids->stacks && ids->methods ? 0 : -ENOMEM;
 }
 
+/* A sample needs a stack, so one without frames gets a frame that reports it. */
 static int read_stack(struct jfr_stacks *s, struct jfr_stack_ids *ids, struct profile *p,
 		      uint64_t ref, struct err *err)
 {

@@ -20,6 +20,7 @@ void jfr_types_fini(struct jfr_types *t)
 	vec_fini(&t->fields);
 }
 
+/* The list grows with the strings that are there, not with the number that the event states. */
 static int read_strings(struct jfr_types *t, struct jfr_cursor *c)
 {
 	uint64_t n = jfr_varint(c);
@@ -233,6 +234,7 @@ static void skip_object(const struct jfr_types *t, uint32_t class, struct jfr_cu
 	}
 }
 
+/* VALUE_DEPTH limits how deeply objects nest, and the budget of the chunk how many there are. */
 void jfr_skip_value(const struct jfr_types *t, uint32_t class, struct jfr_cursor *c)
 {
 	skip_object(t, class, c, 0);

@@ -215,6 +215,7 @@ static int read_value_type(struct reader *rd, struct wire w, uint32_t number,
 	return r < 0 ? r : otlp_string(&rd->d, s.v[OTLP_VALUE_TYPE_UNIT], &out->unit);
 }
 
+/* Strings are interned, so equal types have equal ids. */
 static bool find_sample_type(const struct profile *p, struct profile_value_type t, size_t *out_i)
 {
 	for (size_t i = 0; i < profile_n_sample_types(p); i++) {
@@ -347,6 +348,11 @@ static int read_sample(struct reader *rd, struct wire w, size_t type)
 	return add_sample(rd, stack, type, n_values ? sum : (int64_t)rd->times.len);
 }
 
+/*
+ * The profiles of a request describe the same window: the merged profile begins with the earliest
+ * of them and has the longest duration. Its period is that of the first profile that states the
+ * type of its period.
+ */
 static int read_meta(struct reader *rd, struct wire profile)
 {
 	struct profile_meta *m = profile_meta(rd->d.p);
@@ -385,6 +391,10 @@ static int read_profile_attributes(struct reader *rd, struct wire w)
 	return 0;
 }
 
+/*
+ * Errors within a sample name its number, later ones the resource again. The labels of a sample are
+ * removed before the next one is read.
+ */
 static int read_samples(struct reader *rd, struct wire profile, size_t type)
 {
 	const struct proto_read outer = rd->d.at;
@@ -468,6 +478,10 @@ static int deliver_error(struct reader *rd, int r)
 	return r;
 }
 
+/*
+ * Reads a profile into a struct profile of its own, which gets only the strings and stacks that it
+ * refers to.
+ */
 static int read_part(struct reader *rd, struct wire profile)
 {
 	int r = new_profile(rd);

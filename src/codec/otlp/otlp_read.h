@@ -46,9 +46,9 @@ typedef int (*otlp_profile_fn)(void *ctx, const struct otlp_profile *profile);
 
 /*
  * Calls @fn for one profile after the other. Attribute keys are not renamed. A request with
- * profiles and without a dictionary is not valid. Returns as otlp_read() does if the request as a
- * whole cannot be read, or the result of @fn. Profiles that were delivered before an error stay
- * delivered: a caller that must store all or nothing collects them first.
+ * profiles and without a dictionary is not valid. Returns the same values as otlp_read() does if
+ * the request as a whole cannot be read, or the result of @fn. Profiles that were delivered before
+ * an error stay delivered: a caller that must store all or nothing collects them first.
  */
 int otlp_read_profiles(const void *data, size_t len, const struct codec_limits *limits,
 		       otlp_profile_fn fn, void *ctx, struct err *err);

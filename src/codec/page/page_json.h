@@ -64,8 +64,8 @@ void page_tree_fini(struct page_tree *t);
 
 /*
  * Writes the tree as a JSON value, without frames that no node refers to. Sorts the times. Returns
- * 0 or -ENOMEM. After an error the output is incomplete and useless. Parents must precede their
- * children, and frames of nodes must exist.
+ * 0 or -ENOMEM. After an error the output is incomplete and useless. Parents must precede
+ * their children, and frames of nodes must exist.
  */
 int page_tree_write(struct page_tree *t, struct json *j);
 

@@ -31,6 +31,7 @@ static void trim_end(struct text *t)
 		t->len--;
 }
 
+/* Removes the next word and the blanks before it; empty at the end of the line. */
 static struct text take_token(struct text *t)
 {
 	struct text token;
@@ -52,6 +53,7 @@ static bool all_digits(struct text t)
 	return t.len > 0;
 }
 
+/* Numbers have no sign, and must fit into 63 bits. */
 static bool parse_number(struct text t, int64_t *out)
 {
 	int64_t v = 0;
@@ -242,6 +244,7 @@ static void clear_unknown(struct text *t)
 		t->len = 0;
 }
 
+/* The line is ADDRESS SYMBOL (FILE); an inlined call has (inlined) instead of the file. */
 bool perfscript_frame(struct text line, struct perfscript_frame *out)
 {
 	struct text t = line;

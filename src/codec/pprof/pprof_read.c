@@ -184,6 +184,7 @@ static int split(struct reader *rd, struct wire w)
 	return r < 0 ? proto_read_malformed(&rd->at, w) : 0;
 }
 
+/* Strings are interned, so two equal strings of the file get one id. */
 static int read_strings(struct reader *rd)
 {
 	const struct proto_parts *parts = &rd->parts[PPROF_STRING_TABLE];
@@ -388,6 +389,7 @@ static int read_label(struct reader *rd, const struct wire_field *f)
 	return vec_push(&rd->labels, l) < 0 ? proto_read_no_memory(&rd->at) : 0;
 }
 
+/* Locations are leaf first, like those of a profile. */
 static int read_stack(struct reader *rd, const struct wire_field *f)
 {
 	struct wire_nums it = wire_nums(f, WIRE_VARINT);
@@ -438,6 +440,7 @@ static int read_sample_field(struct reader *rd, const struct wire_field *f)
 	}
 }
 
+/* ids, values and labels are scratch memory, which each sample uses again. */
 static int read_sample(struct reader *rd, struct wire w)
 {
 	struct profile_sample s = { 0 };

@@ -64,6 +64,10 @@ static int end_location(struct folded_reader *rd)
 	return text_read_add_location(&rd->at, &l);
 }
 
+/*
+ * The marks are those of FlameGraph's scripts: _[k] for the kernel, _[i] for an inlined call, _[j]
+ * for code compiled at run time.
+ */
 static int read_frame(struct folded_reader *rd, struct text name)
 {
 	char mark = take_mark(&name);

@@ -18,7 +18,7 @@
 
 struct buf;
 
-/* What functions of this folder read: a process, and where its runtime is. */
+/* The argument of this folder's functions: a process, and the place of its runtime. */
 struct beam_process {
 	const struct lang_process *p;
 	const struct beam_vm *vm;

@@ -80,8 +80,9 @@ struct targets {
 };
 
 /*
- * Collects each address to which four bytes of the code may lead, with no constant or one of four
- * bytes behind them. Most are none, but those of N_STORES members are not there by chance.
+ * Collects each address that four bytes of the code may refer to, if they end an instruction or
+ * precede a constant of four bytes. Most of these are not addresses, but a match of N_STORES
+ * members is not a coincidence.
  */
 static void collect(const struct elf_span *code, uint64_t vaddr, struct targets *out)
 {

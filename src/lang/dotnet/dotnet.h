@@ -24,7 +24,8 @@ struct elf_image;
 /* Reads @len bytes of the process at @addr. */
 int dotnet_read_bytes(const struct lang_process *p, uint64_t addr, void *out, size_t len);
 
-/* ---- contract.c: offsets that the runtime exports for debuggers -------------------------------
+/*
+ * ---- contract.c: offsets that the runtime exports for debuggers -------------------------------
  */
 
 /*

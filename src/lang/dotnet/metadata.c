@@ -310,7 +310,7 @@ static int first_method(const struct reader *d, uint32_t type, uint32_t *out)
 	return r;
 }
 
-/* Finds the type to which method @rid belongs: the last one whose first method is not behind. */
+/* Finds the type to which method @rid belongs: the last one whose first method is not after it. */
 static int owner_of(const struct reader *d, uint32_t rid, uint32_t *out)
 {
 	uint32_t lo = 1, n = d->m->n_rows[TYPE_DEF], first = 0;

@@ -309,7 +309,7 @@ static int add_instances(struct blob *b, struct entries *out)
 		return -EBADMSG;
 	at = 1 + get(b, 1, width);
 	end = 1 + get(b, 1 + n * width, width);
-	/* the buckets are one behind the other */
+	/* the buckets are one after the other */
 	while (at < end && r == 0 && !b->is_bad) {
 		uint32_t from = ++at;
 		int32_t distance = signed_number(b, &at);

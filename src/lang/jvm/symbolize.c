@@ -2,9 +2,10 @@
 /*
  * Reads the name, file and line table of a method from a process: through its Method,
  * ConstMethod, ConstantPool, Klass and Symbol. The process may unload the class meanwhile, or
- * contain garbage, so every length is bounded and the cookie is compared again at the end. The
- * parts of a name that differ from run to run are removed: the address of a hidden class and
- * the number of a lambda. Otherwise profiles of two runs could not be compared.
+ * contain garbage, so every length is bounded, every name is checked, and the identity of the
+ * method is compared again at the end. The parts of a name that differ from run to run are removed:
+ * the address of a hidden class and the number of a lambda. Otherwise profiles of two runs could
+ * not be compared.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finds the name by which a call instruction of Lua 5.4 (lopcodes.h) calls a function. The register
+ * Finds the name by which a call instruction of Lua (lopcodes.h) calls a function. The register
  * that the call uses was filled shortly before, from a global, a field, a method or another
  * variable, whose name is among the constants or in the debug information. The search ends at the
  * nearest instruction that fills the register: a function that a condition selected or that another

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads a function of Lua 5.4 by its prototype, which has the file and the lines. Functions have no
+ * Reads a function of Lua by its prototype, which has the file and the lines. Functions have no
  * names in Lua: a function is named as its caller names it when it is first seen, or else after its
  * file and line. A function written in C has that name only.
  */

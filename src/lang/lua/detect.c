@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Detects Lua 5.4. A file is Lua if it defines lua_ident, which contains the version. The loop,
+ * Detects Lua. A file is Lua if it defines lua_ident, which contains the version. The loop,
  * luaV_execute(), is not exported: without a symbol table it is the largest function that extracts
- * opcodes (seven bits) from instructions. LuaJIT and other versions are reported as unsupported.
- * LuaJIT's interpreter is assembly in one function, which jumps through a table in %r14 to execute
- * the next instruction.
+ * opcodes from instructions and jumps by them. LuaJIT has a folder of its own.
  */
 #include <errno.h>
 #include <stdio.h>

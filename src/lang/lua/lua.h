@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The implementation of Lua 5.4 in its parts: detection of the file (detect.c), functions (code.c),
- * the names that calls use (call.c) and the objects that these read (objects.c). A place is the
- * position of the next instruction in its prototype, or LUA_PLACE_C.
+ * The implementation of Lua 5.1 to 5.5 in its parts: the layouts of the versions (layout.c),
+ * detection of the file (detect.c), functions (code.c), the names that calls use (call.c) and the
+ * objects that these read (objects.c). A place is the position of the next instruction in its
+ * prototype, or LUA_PLACE_C.
  */
 #include "bpf/shared/lua.h"
 #include "lang/lang.h"

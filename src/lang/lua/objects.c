@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the two kinds of objects of Lua 5.4 (lobject.h) that naming a function requires:
- * prototypes and strings. The objects may have been freed since the sample was taken, so each is
- * checked for its type, and lengths are bounded.
+ * Reads the two kinds of objects of Lua (lobject.h) that naming a function requires: prototypes and
+ * strings. The objects may have been freed since the sample was taken, so each is checked for its
+ * type, and lengths are bounded.
  */
 #include <errno.h>
 #include <string.h>

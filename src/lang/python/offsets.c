@@ -73,7 +73,7 @@ struct table_shape {
 	uint8_t interp, thread, frame, code;
 	uint8_t object;
 	uint8_t thread_id; /* the field in the group of the thread */
-	uint8_t link;      /* offset of struct _frame._f_frame_data behind the PyObject */
+	uint8_t link;      /* offset of struct _frame._f_frame_data after the PyObject */
 };
 
 static const struct table_shape shapes[] = {

@@ -24,7 +24,7 @@ void v8_layout_by_version(struct v8_vm *vm)
 	set_absent(&f->fp_bytecode_offset, f->fp_bytecode_array - 8);
 	set_absent(&f->shared_data, 8);
 	set_absent(&f->bytecode_data, 54);
-	/* Not all versions export these, but they are equal in all of them. */
+	/* Not all versions export these, but their values are the same in all versions. */
 	set_absent(&f->script_source, 8);
 	set_absent(&f->script_name, 16);
 	set_absent(&f->script_line_ends, 56);

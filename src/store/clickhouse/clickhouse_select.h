@@ -57,8 +57,8 @@ typedef int (*clickhouse_batch_fn)(struct clickhouse_select *q, const struct cli
 
 /*
  * ReplacingMergeTree removes duplicate rows only when it merges parts, at a time of its own choice.
- * Until then a window that was inserted twice is there twice; this clause counts it once, whether
- * or not the parts were merged. FINAL would do the same but reads in one thread in older releases.
+ * Until then a window that was inserted twice has two rows; this clause counts it once, whether or
+ * not the parts were merged. FINAL would do the same but reads in one thread in older releases.
  */
 #define CLICKHOUSE_ONCE " LIMIT 1 BY series, key"
 

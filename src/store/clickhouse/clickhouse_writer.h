@@ -25,10 +25,10 @@ void clickhouse_writer_free(struct clickhouse_writer *w);
 DEFINE_FREEP(struct clickhouse_writer, clickhouse_writer_free)
 
 /*
- * As store_append(), which has checked tenant and times. Profiles are stored all or none by day
- * only as far as ClickHouse does so: the rows of one table are one insertion, and windows come
- * last, so a failure before leaves rows that nothing refers to. A request that is repeated after an
- * error stores profiles with an id once; others may count twice.
+ * Does what store_append() does, which has checked tenant and times. Profiles are stored all or
+ * none by day only as far as ClickHouse does so: the rows of one table are one insertion, and
+ * windows come last, so a failure before leaves rows that nothing refers to. A request that is
+ * repeated after an error stores profiles with an id once; others may count twice.
  */
 int clickhouse_writer_append(struct clickhouse_writer *w, const char *tenant,
 			     const struct store_profile *profiles, size_t n, struct err *err);

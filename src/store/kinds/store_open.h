@@ -17,6 +17,7 @@ int store_open(struct store **out, const struct store_options *opt, struct err *
 
 /*
  * Reports the disk space of each day in the directory of a SQLite store, oldest day first. The
- * store need not be open, and another process may have it open. Returns as store_days().
+ * store need not be open, and another process may have it open. Returns the same values as
+ * store_days().
  */
 int store_directory_usage(const char *dir, store_usage_fn fn, void *ctx, struct err *err);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A commit writes what the dictionary gained as one chunk per kind, or several if it is large. Each
- * profile becomes a window and a block in each of its series. Ids are assigned in memory first:
- * after a failed commit the dictionary holds more than the file, which is harmless, and the next
- * commit writes the difference too.
+ * A commit appends one row with what the day gained: windows, keys of profiles, and entries of the
+ * dictionary (arrivals.h). When these rows are many, or their commit is large, it moves all into
+ * the tables (day_settle.h), where a profile has a window and a block in each of its series. Ids
+ * are assigned in memory first: after a failed commit the dictionary holds more than the file,
+ * which is harmless, and the next commit writes the difference too.
  *
  * Threads. Nothing is locked. The appending thread extends the dictionary and the spans while
  * queries read them (stack_dict.h, day_query.h). A query that starts between interning and the
  * commit may see a series without a span, which has no committed window by definition. Everything
  * else belongs to the appending thread, except for counters. Windows refer to
- * dictionary entries by number (day_dict.h), so chunks are written in the transaction of the
+ * dictionary entries by number (day_dict.h), so these are written in the transaction of the
  * windows that use them.
  */
 #include "store/sqlite/day.h"

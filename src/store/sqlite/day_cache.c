@@ -44,7 +44,7 @@ struct day_ref {
 	uint64_t used; /* value of acquisitions when it was last acquired */
 };
 
-/* A file that cannot be read, so that it is neither opened nor reported with each query. */
+/* A file that could not be read; not every query should open and report it again. */
 struct refusal {
 	char tenant[STORE_TENANT_MAX + 1];
 	int64_t number;
@@ -80,8 +80,7 @@ static void report(struct day_cache *d, const char *message)
 		d->warn(d->warn_ctx, message);
 }
 
-/* A manifest is used while a day of its tenant is in the list, also one that opens without the
- * lock. */
+/* A manifest is used while a day of its tenant is in the list, even if it is being opened. */
 static bool has_day_open(void *ctx, const char *tenant)
 {
 	const struct day_cache *d = ctx;
@@ -103,7 +102,10 @@ static int get_manifest(struct day_cache *d, const char *tenant, struct manifest
 	return r;
 }
 
-/* The number of windows of an open day is recorded before it is closed. */
+/*
+ * The number of windows of an open day is recorded before it is closed. Arrivals need not
+ * be moved into the tables, but a day that is closed has seen most of its windows.
+ */
 static void close_ref(struct day_cache *d, struct day_ref *ref)
 {
 	struct manifest *m = manifests_find(&d->manifests, ref->tenant);
@@ -176,8 +178,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Reports why a day cannot be read, once for each file. Returns -EUCLEAN with the reason in @err.
- */
+/* Reports why a day cannot be read, once per file. Returns -EUCLEAN with the reason in @err. */
 static int refuse(struct day_cache *d, const char *tenant, int64_t number, const struct stat *st,
 		  const struct err *why, struct err *err)
 {

@@ -188,8 +188,9 @@ static int check_log(const char *path, struct err *err)
 }
 
 /*
- * Moves the log of the old file into it, so that no log is next to the new one: SQLite would apply
- * it. The last connection removes the log when it is closed.
+ * Moves what arrived last into the tables, which are copied, and the log of the old file into it,
+ * so that no log is next to the new one: SQLite would apply it. The last connection removes the log
+ * when it is closed.
  */
 static int finish_log(const char *path, struct err *err)
 {

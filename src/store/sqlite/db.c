@@ -238,8 +238,8 @@ int db_identity(struct sqlite3 *db, struct db_identity *out, struct err *err)
 }
 
 /*
- * Block ids begin with 1 and are never reused, so the last one is the number of blocks. Both
- * numbers are of one state of the file, which may be written to meanwhile.
+ * Block ids begin with 1 and are never reused, so the last one is the number of blocks. The numbers
+ * are of one state of the file, which may be written to meanwhile.
  */
 int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err)
 {

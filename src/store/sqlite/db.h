@@ -69,8 +69,8 @@ int db_identity(struct sqlite3 *db, struct db_identity *out, struct err *err);
 int db_check_whole(struct sqlite3 *db, const char *path, struct err *err);
 
 /*
- * The number of windows in a file. Returns 0; -EBADMSG if rows are missing, since each block has
- * one window; -errno.
+ * The number of windows in a file, with those in arrivals. Returns 0; -EBADMSG if rows are missing,
+ * since each block has one window; -errno.
  */
 int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err);
 

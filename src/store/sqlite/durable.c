@@ -73,7 +73,8 @@ int durable_mkdir(const char *path, struct err *err)
 	if (r < 0)
 		return err_set(err, r, "cannot create \"%.150s\": %s", path, strerror(-r));
 	r = durable_sync_parent(path);
-	/* A directory in which this user may not list names has not been created by this program.
+	/*
+	 * A directory in which this user may not list names has not been created by this program.
 	 */
 	if (r == -EACCES || r == -EPERM)
 		return 0;

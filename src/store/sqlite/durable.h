@@ -25,7 +25,9 @@ int durable_sync_parent(const char *path);
  */
 int durable_own(const char *path);
 
-/* Gives an open directory or regular file of root, one without other names, to a user. 0 or -errno.
+/*
+ * Gives an open directory or regular file of root, one without other names, to a user. Returns 0 or
+ * -errno.
  */
 int durable_give_fd(int fd, uid_t uid, gid_t gid);
 
@@ -35,7 +37,10 @@ int durable_give_fd(int fd, uid_t uid, gid_t gid);
  */
 int durable_mkdir(const char *path, struct err *err);
 
-/* Renames a file or directory, replacing the new name, and flushes the new name. 0 or -errno. */
+/*
+ * Renames a file or directory, replacing the new name, and flushes the new name. Returns 0 or
+ * -errno.
+ */
 int durable_rename(const char *from, const char *to, struct err *err);
 
 /*

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transaction is written after the one before was flushed. So if a commit follows another one
- * through frames that continue each other's checksums, all in front of it was flushed once, and a
- * wrong checksum there is damage. Frames of a transaction that was rolled back may follow the end
- * of the log with correct checksums of their own, but they do not continue those of the log.
+ * A transaction is written only after the previous one was flushed. Frames continue the checksum of
+ * the frame before. So if a second commit follows a first one without a break in that chain,
+ * everything before the second one has been flushed, and a wrong checksum there is damage. Frames
+ * of a transaction that was rolled back may follow the end of the log with correct checksums of
+ * their own, but they do not continue those of the log.
  */
 #include "store/sqlite/log_sums.h"
 
@@ -105,7 +106,7 @@ int log_sums_verify_page(struct sqlite3_file *log, const uint8_t *page, int len,
 	return rc != SQLITE_OK ? rc : good ? SQLITE_OK : SQLITE_IOERR_DATA;
 }
 
-/* The frames behind a wrong checksum. */
+/* The frames after a wrong checksum. */
 struct rest {
 	const uint8_t *salt; /* of the frames of this log; older ones have others */
 	bool committed;      /* there was a commit, and all frames since continue it */
@@ -151,7 +152,7 @@ int log_sums_verify_frame(struct sqlite3_file *log, const uint8_t *frame, int le
 			       len - LOG_SUMS_FRAME_HEADER_LEN, offset, &good);
 	if (rc != SQLITE_OK || (good && !memcmp(frame + AT_SALT, rest.salt, SALT_LEN)))
 		return rc;
-	/* if it is not of this log, none behind it is */
+	/* a frame of an older log ends this one */
 	rest.committed = big_endian(frame + AT_COMMIT) != 0;
 	rc = see_rest(log, &rest, len, offset + len);
 	return rc == SQLITE_OK && rest.later ? SQLITE_IOERR_DATA : rc;

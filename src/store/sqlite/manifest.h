@@ -56,7 +56,8 @@ int manifest_check(const struct manifest *m, int64_t day, const struct db_identi
 
 /*
  * Records that the file @identity of @day has @n_windows, also if it had more, because windows will
- * be deleted. Called before that, so that neither state of the file is a loss. 0 or -ENOMEM.
+ * be deleted. Called before that, so that neither state of the file is a loss. Returns 0 or
+ * -ENOMEM.
  */
 int manifest_lower(struct manifest *m, int64_t day, const struct db_identity *identity,
 		   uint64_t n_windows);

@@ -28,7 +28,7 @@ struct page_file {
 	sqlite3_file base;
 	bool is_log, sums, is_fixed;
 	/*
-	 * Where this connection wrote first to a log since the last flush. Behind it are frames
+	 * Where this connection wrote first to a log since the last flush. After it are frames
 	 * of its open transaction, whose checksums SQLite may complete only when it commits.
 	 */
 	sqlite3_int64 unfinished;

@@ -68,7 +68,8 @@ static int copy_day(const char *from, const char *to, const struct day_file *f,
 	return r;
 }
 
-/* True if retention removed the file while it was copied, together with its line in the manifest.
+/*
+ * True if retention removed the file while it was copied, together with its line in the manifest.
  */
 static bool was_removed(const char *from, const struct day_file *f)
 {

@@ -18,8 +18,8 @@ struct err;
 /*
  * Copies the store in @from to @to, which must be missing or empty, and calls @fn for each file
  * that was copied. Everything is in a staging directory until the last file is complete. Returns
- * 0; -EUCLEAN if a file of @from is damaged or lost; -ENOTEMPTY; -EBUSY if another process uses
- * @to; -ENOSPC; -errno. After a failure @to is unchanged.
+ * 0; -EUCLEAN if a file of @from is damaged or lost; -ENOTEMPTY; -EBUSY if another process
+ * uses @to; -ENOSPC; -errno. After a failure @to is unchanged.
  */
 int sqlite_copy(const char *from, const char *to, store_file_fn fn, void *ctx, struct err *err);
 

@@ -30,7 +30,7 @@ static int compare(struct manifest *m, const struct day_file *f, const struct da
 
 /*
  * Checks one file with its line in the manifest, which is read first: a server may add windows
- * meanwhile, and the line has a minimum. Returns as day_check(), or -EUCLEAN.
+ * meanwhile, and the line has a minimum. Returns the same values as day_check(), or -EUCLEAN.
  */
 static int check_file(const char *dir, const struct day_file *f, struct store_file *out,
 		      struct err *err)

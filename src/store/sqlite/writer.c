@@ -4,6 +4,10 @@
  * queue in one transaction per day, and thus with one flush. A job that cannot be stored is rolled
  * back alone. A job of several days has transactions of its own, which are committed together. Jobs
  * live on the stacks of the threads that wait for them.
+ *
+ * Each job has a semaphore of its own. A condition that all wait for would wake all of them for
+ * each batch, and pthread_cond_broadcast() waits, with the lock, until those that it woke before
+ * have had a processor: pushes waited longer for that than for the disk.
  */
 #include "store/sqlite/writer.h"
 

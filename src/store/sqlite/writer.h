@@ -27,9 +27,9 @@ void writer_free(struct writer *w);
 DEFINE_FREEP(struct writer, writer_free)
 
 /*
- * As store_append(), which has checked tenant and times. Blocks until the profiles are stored.
- * Returns as store_append(). Profiles are borrowed until it returns. It computes the keys of all
- * stacks before it queues.
+ * Does what store_append() does, which has checked tenant and times. Blocks until the profiles are
+ * stored. Returns the same values as store_append(). Profiles are borrowed until it returns. It
+ * computes the keys of all stacks before it queues.
  */
 int writer_append(struct writer *w, const char *tenant, const struct store_profile *profiles,
 		  size_t n, struct err *err);

@@ -70,7 +70,10 @@ static void by_makecontext(void)
 	swapcontext(&back, &there);
 }
 
-/* From the top down: @bottom as body's return address, body as that of the switch, rbp, rbx. */
+/*
+ * From the top down on x86-64: @bottom as body's return address, body as that of the switch, rbp,
+ * rbx. On arm64 a padding word, the return address that body finds in x30, body, x29.
+ */
 static void by_switch(uint64_t bottom)
 {
 	uint64_t *top = stack + sizeof(stack) / sizeof(stack[0]) - 4;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuse_hang DIR FILE: mounts a FUSE file system with one file, DIR/program, which has the contents
- * of FILE, and prints "ready". After SIGUSR1 it reads requests and answers none, so that everybody
- * who uses the file waits; after SIGUSR2 it only does not answer reads. Needs root. The protocol is
- * that of <linux/fuse.h>, version 7.12 and later.
+ * fuse_hang DIR FILE [OFFSET]: mounts a FUSE file system with one file, DIR/program, which has the
+ * contents of FILE, and prints "ready". After SIGUSR1 it reads requests and answers none, so that
+ * everybody who uses the file waits; after SIGUSR2 it only does not answer reads beyond OFFSET (0);
+ * after SIGHUP each answer takes a second; after SIGURG the file has no length, and reads, which
+ * bypass the cache, are not answered. Needs root. The protocol is that of <linux/fuse.h>,
+ * version 7.12 and later.
  */
 #include <errno.h>
 #include <fcntl.h>

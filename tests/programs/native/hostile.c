@@ -17,6 +17,9 @@
  *   lock PATH      holds the lock of its address space while it waits for PATH, whose server hangs
  *   sp-file PATH   has a stack pointer into PATH, whose server hangs, and never reads it
  *   replaced PATH  is no longer at the path that it was started from, where PATH is now
+ *   own-lock PATH  from SIGUSR1 on, has its address space locked for writing until PATH is written
+ *   flip PATH      starts programs with a deep stack, of which a page alternates between memory and
+ * PATH
  */
 #include <fcntl.h>
 #include <pthread.h>

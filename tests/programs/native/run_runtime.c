@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_runtime run|link MS: spends MS of CPU time in the loop of runtime.c, or in another function.
+/*
+ * run_runtime run|link MS: spends MS of CPU time in the loop of runtime.c, or in another function.
  */
 #include <stdlib.h>
 #include <string.h>

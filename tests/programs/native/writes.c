@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writes N: main calls put() N times, a thread called "second" twice as often; each writes a byte.
+/*
+ * writes N: main calls put() N times, a thread called "second" twice as often; each writes a byte.
  */
 #include <fcntl.h>
 #include <pthread.h>

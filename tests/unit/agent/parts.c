@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* covers: src/agent/parts.c src/agent/stats.c */
 /* The parts of an agent on a kernel side in memory (kernel.h), and what is measured of them. */
 #include "agent/parts.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What --help, man pages and completion rely on, for every option of every command. */
+/*
+ * Checks the rules that --help, man pages and completion rely on, for every option of every
+ * command.
+ */
 #include "cli/commands.h"
 
 #include <ctype.h>

@@ -96,7 +96,7 @@ static void a_capture_on_standard_output_is_only_that(void **state)
 	assert_memory_equal(r->out, "\177ELF", 4);
 }
 
-/* Every part of a capture that is missing is found: none is read behind the end of the file. */
+/* Every part of a capture that is missing is found: none is read beyond the end of the file. */
 static void a_truncated_capture_is_refused_or_differs(void **state)
 {
 	pid_t pid = start_target();

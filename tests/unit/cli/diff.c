@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cameo diff`: the changes between known profiles, and its exit status. */
+/*
+ * `cameo diff`: the changes between known profiles, and its exit status.
+ *
+ * covers: src/cli/comparison.c
+ */
 #include <stdio.h>
 
 #include "tests/unit/cli/command.h"

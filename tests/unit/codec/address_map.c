@@ -34,7 +34,8 @@ static void an_empty_map_contains_nothing(void **state)
 	address_map_fini(&m);
 }
 
-/* The first mapping contains all segments, and is laid out last: they must not be visited singly.
+/*
+ * The first mapping contains all segments, and is laid out last: they must not be visited singly.
  */
 static void many_overlapping_mappings_take_few_steps(void **state)
 {

@@ -173,7 +173,7 @@ static struct profile *unsafe_profile(void)
 	s.values = &value;
 	assert_int_equal(profile_new(&p), 0);
 	assert_int_equal(profile_add_string(p, text, n, &name), 0);
-	/* the text up to its NUL, which is the first control character, is safe: begin behind it */
+	/* the text up to its NUL, which is the first control character, is safe: begin after it */
 	assert_int_equal(profile_add_sample_type(p, text + 3, text + 3), 0);
 	assert_int_equal(profile_add_comment(p, text + 3), 0);
 	m.file = m.build_id = f.name = f.system_name = f.file = label.key = label.str = name;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A reader of a toy format: {"numbers": [...], "text": "..."}, and the profiles that readers build.
+/*
+ * A reader of a toy format: {"numbers": [...], "text": "..."}, and the profiles that readers build.
  */
 #include "codec/common/json_profile.h"
 

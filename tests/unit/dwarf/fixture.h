@@ -38,7 +38,7 @@ void put_string(struct buf *b, const char *s);
 #define PUT(b, ...)                                                                                \
 	buf_put((b), (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ }))
 
-/* Overwrites the 4 bytes at @at by the number of bytes behind them. */
+/* Overwrites the 4 bytes at @at by the number of bytes after them. */
 void patch_length(struct buf *b, size_t at);
 
 /*

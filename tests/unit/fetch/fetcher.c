@@ -33,7 +33,7 @@ static int refuse(void *ctx, const void *data, size_t len)
 	return -ENOSPC;
 }
 
-/* Requests @path of a server with these responses. Returns as fetcher_get(). */
+/* Requests @path of a server with these responses. Returns the same values as fetcher_get(). */
 static int get(const char *const *answers, size_t n, struct fetch *q, struct buf *body,
 	       struct err *err)
 {

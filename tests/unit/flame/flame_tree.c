@@ -111,7 +111,8 @@ static void totals_are_exact_wherever_the_tree_is_cut(void **state)
 	}
 }
 
-/* The nodes that are retained have the greatest totals: the least of them is not below any other.
+/*
+ * The nodes that are retained have the greatest totals: the least of them is not below any other.
  */
 static void the_nodes_with_the_greatest_totals_are_retained(void **state)
 {

@@ -63,7 +63,7 @@ static void end_process(struct world *w)
 	w->m.len = 0;
 }
 
-/* Removes the line table, which is behind the code object's own words, from the copy. */
+/* Removes the line table, which is after the code object's own words, from the copy. */
 static void cut_lines(struct world *w)
 {
 	uint64_t table;

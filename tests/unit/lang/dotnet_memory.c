@@ -95,7 +95,7 @@ static void put_headers(struct dotnet_memory *m, bool is_flat)
 	put(m, at + 64, DOTNET_IMAGE_RVA + READY, 4);
 }
 
-/* A row: numbers, each with its width behind it, up to a width of 0. */
+/* A row: numbers, each with its width after it, up to a width of 0. */
 static uint64_t put_row(struct dotnet_memory *m, uint64_t at, const uint16_t *row)
 {
 	for (; row[1]; row += 2) {

@@ -51,7 +51,7 @@ static void other_text_is_no_version(void **state)
 	check("devel +abc", 2, "");
 }
 
-/* The length is of a text that ends behind the section. */
+/* The length is of a text that ends after the section. */
 static void the_section_bounds_the_version(void **state)
 {
 	uint8_t info[33 + 4] = "\xff Go buildinf:";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/lang/jvm.c tests which regions a process has; this file tests limits and false values.
+/*
+ * tests/unit/lang/jvm.c tests which regions a process has; this file tests limits and false values.
  */
 #include <errno.h>
 

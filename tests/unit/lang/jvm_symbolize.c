@@ -175,7 +175,7 @@ static void false_sizes_leave_a_method_without_lines(void **state)
 		assert_int_equal(jvm_line(&f, 3), 0);
 	}
 	jvm_memory_put32(j, part(j) + CONST_SIZE, 10);
-	jvm_memory_put16(j, part(j) + CODE_SIZE, UINT16_MAX); /* byte code behind the end */
+	jvm_memory_put16(j, part(j) + CODE_SIZE, UINT16_MAX); /* byte code after the end */
 	assert_int_equal(read_outer(j), 0);
 	assert_null(f.lines);
 	jvm_memory_put16(j, part(j) + CODE_SIZE, 8);

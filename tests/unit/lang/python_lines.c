@@ -50,7 +50,8 @@ static void pep_626_counts_instructions(void **state)
 
 static void location_entries_are_of_all_kinds(void **state)
 {
-	/* kinds: short; one line (+1); no columns (+2); long (-3); none. Each covers one code unit.
+	/*
+	 * kinds: short; one line (+1); no columns (+2); long (-3); none. Each covers one code unit.
 	 */
 	static const uint8_t lines[] = {
 		0x80 | 0 << 3,

@@ -181,7 +181,7 @@ static void a_single_entry_needs_no_index(void **state)
 	assert_int_equal(read_at(at, 0), 0);
 	assert_int_equal(line_at(0), 100);
 	assert_int_equal(line_at(19), 100);
-	assert_int_equal(line_at(20), 30); /* behind the code: the first line */
+	assert_int_equal(line_at(20), 30); /* after the code: the first line */
 	assert_int_equal(f.first_line, 30);
 }
 

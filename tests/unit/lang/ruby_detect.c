@@ -131,7 +131,7 @@ static void finds_the_table_of_symbols(void **state)
 	RELATIVE(f, CALLEE + 8, "\x39\x05", SYMBOLS);
 	assert_int_equal(detect(f), 0);
 	assert_int_equal(ruby[VM].symbols, SYMBOLS);
-	/* behind the end of the function */
+	/* after the end of the function */
 	memset(f->code + ID2STR + 0x20, 0x90, 0x20);
 	RELATIVE(f, ID2STR + 0x41, "\x39\x05", SYMBOLS);
 	assert_int_equal(detect(f), 0);

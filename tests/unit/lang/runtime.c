@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runtimes of versions that do not exist are detected, and reported once a sample hits them. */
+/*
+ * Runtimes of versions that do not exist are detected, and reported once a sample hits them.
+ *
+ * covers: src/lang/python/detect.c
+ */
 #include "lang/runtime.h"
 
 #include <stdio.h>

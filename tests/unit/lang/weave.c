@@ -226,7 +226,8 @@ static void functions_of_two_processes_differ(void **state)
 	langs_free(s.langs);
 }
 
-/* Checks that the first of @n functions is forgotten after two windows without it, the last is not.
+/*
+ * Checks that the first of @n functions is forgotten after two windows without it, the last is not.
  */
 static void check_forgets(uint64_t n, size_t text_max)
 {

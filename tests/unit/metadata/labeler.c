@@ -120,7 +120,7 @@ static bool ran_until(void *ctx, uint32_t pid, uint64_t start_ns, uint64_t until
 	return pid == s->program || (any_program && pid == s->process);
 }
 
-/* What /proc showed counts only if the program was still there afterwards. */
+/* The contents of /proc count only if the program was still there afterwards. */
 static void what_another_program_left_in_proc_is_dropped(void **state)
 {
 	struct survivors survivors = { .process = 2, .program = 1 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The subject is what the server does for http1_guard.h, deadline.h and origin.h on real sockets.
+/*
+ * The subject is what the server does for http1_guard.h, deadline.h and origin.h on real sockets.
  */
 #include "net/http1_guard.h"
 
@@ -64,7 +65,8 @@ static int dial(const struct http_server *s)
 	return fd;
 }
 
-/* Sends @text and reads until the server closes the connection. Returns the status; 0: none came.
+/*
+ * Sends @text and reads until the server closes the connection. Returns the status; 0: none came.
  */
 static int status_of(const struct http_server *s, const char *text)
 {

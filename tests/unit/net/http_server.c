@@ -701,8 +701,10 @@ static void a_client_that_does_not_read_harms_only_itself(void **state)
 	begin(&s, &with);
 	for (int i = 0; i < 8; i++) {
 		fds[i] = ask_without_reading(&s, i % 2);
-		/* the response is computed, and the token of the group is free although nobody
-		 * reads */
+		/*
+		 * the response is computed, and the token of the group is free although nobody
+		 * reads
+		 */
 		wait_for(&s.handled, i + 1);
 		while (atomic_load(&s.held))
 			usleep(1000);

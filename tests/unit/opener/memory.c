@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of another process, read directly or by an opener. Pages that hang need a file system that
+ * Memory of another process, read by an opener. Pages that hang need a file system that
  * does: tests/hostile/hangs.py.
  */
 #include "proc/memory.h"

@@ -22,7 +22,7 @@ static void a_process_lives_as_long_as_its_last_thread(void **state)
 	assert_false(proc_is_alive(pid));
 }
 
-/* What /proc/PID does not show any more is read through another thread. */
+/* Files that /proc/PID does not show any more are read through another thread. */
 static void another_thread_stands_for_an_ended_main_thread(void **state)
 {
 	static volatile uint64_t value = 4711;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opens real rings, which requires CAP_PERFMON. sideband_event.c tests what is decoded from them.
+/*
+ * Opens real rings, which requires CAP_PERFMON. sideband_event.c tests what is decoded from them.
  */
 #include "process/sideband.h"
 

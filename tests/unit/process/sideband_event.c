@@ -262,7 +262,8 @@ static void an_empty_ring_and_a_damaged_one_deliver_nothing(void **state)
 	free(r);
 }
 
-/* Another CPU may still write earlier records than those behind the time up to which all is known.
+/*
+ * Another CPU may still write earlier records than those after the time up to which all is known.
  */
 static void later_records_wait_for_those_of_other_cpus(void **state)
 {

@@ -281,7 +281,8 @@ static void a_thread_that_sleeps_since_before_the_start_is_found(void **state)
 	assert_int_equal(sampler_add_target(s, seen.pid), 0);
 	assert_int_equal(sampler_attach(s, NULL), 0);
 	assert_int_equal(sampler_scan_sleepers(s, clock_monotonic_ns(), on_record, &seen), 0);
-	/* Linux before 5.8 has no iterator of tasks, and a child may still be on its way to sleep.
+	/*
+	 * Linux before 5.8 has no iterator of tasks, and a child may still be on its way to sleep.
 	 */
 	assert_true(seen.n <= 1);
 	assert_int_equal(seen.n_of_others, 0);

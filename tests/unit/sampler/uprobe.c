@@ -76,7 +76,8 @@ static bool has_uprobes(void)
 	return access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0;
 }
 
-/* Parses "KIND:FILE:SYMBOL" and expects an offset in @path. Skips where the kernel has no probes.
+/*
+ * Parses "KIND:FILE:SYMBOL" and expects an offset in @path. Skips where the kernel has no probes.
  */
 static void assert_found(const char *kind, const char *file, const char *symbol, uint32_t pid,
 			 const char *path, uint64_t offset)

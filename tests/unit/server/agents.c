@@ -154,7 +154,8 @@ static size_t make_large_report(struct buf *b, int i)
 	return b->len;
 }
 
-/* Feeds the reports as the local agent does. Their names fall, so that the first is the greatest.
+/*
+ * Feeds the reports as the local agent does. Their names fall, so that the first is the greatest.
  */
 static void beyond_the_limit_the_oldest_reports_are_dropped(void **state)
 {

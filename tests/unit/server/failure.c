@@ -186,7 +186,10 @@ static void grpc_has_the_status_in_trailers_and_retry_info_if_it_can_be_repeated
 	}
 }
 
-/* What OpenTelemetry's specification lists, and what Connect's and Pyroscope's clients repeat. */
+/*
+ * The statuses that OpenTelemetry's specification lists, and those that Connect's and Pyroscope's
+ * clients repeat.
+ */
 static void what_can_be_repeated_is_repeated_by_clients_of_each_protocol(void **state)
 {
 	for (size_t i = 0; i < n_failures; i++) {

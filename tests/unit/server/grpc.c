@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls over HTTP/2 with frames that are built by hand; tests/export/receivers.py has gRPC itself.
+/*
+ * Calls over HTTP/2 with frames that are built by hand; tests/export/receivers.py has gRPC itself.
  */
 #include "server/grpc.h"
 

@@ -121,7 +121,7 @@ static void nothing_is_an_empty_response(void **state)
 	scene_end(&s);
 }
 
-/* Fails unless the response has this text; *@at moves behind it. */
+/* Fails unless the response has this text; *@at moves after it. */
 static void next_is(const char **at, const char *text)
 {
 	const char *found = strstr(*at, text);

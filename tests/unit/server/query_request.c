@@ -90,7 +90,7 @@ static void an_invalid_query_is_refused_with_the_reason(void **state)
 	scene_begin_with_data(&s, NULL);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		scene_refuses(&s, MERGE, cases[i].json, 400, "invalid_argument", cases[i].words);
-	/* the suffix of a delta profile is accepted, and a type without profiles is no error */
+	/* the suffix of a delta profile is accepted, and a type without profiles is not an error */
 	scene_expect(&s, MERGE,
 		     "{\"profileTypeID\":\"a:b:c:d:e:delta\",\"labelSelector\":\"{}\"," DATA_RANGE
 		     "}",

@@ -92,7 +92,8 @@ static void any_number_of_tenants_is_reported_in_a_bounded_way(void **state)
 	assert_non_null(rest);
 }
 
-/* Clients that invent names occupy the table, but a tenant that comes later has a rate of its own.
+/*
+ * Clients that invent names occupy the table, but a tenant that comes later has a rate of its own.
  */
 static void a_full_table_has_room_for_the_next_tenant(void **state)
 {

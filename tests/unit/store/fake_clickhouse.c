@@ -294,7 +294,7 @@ static bool insert(struct fake_clickhouse *f, const char *db, const char *table,
 
 /* ---- Parts of statements ---------------------------------------------------------- */
 
-/* The string in quotes that begins behind @before, without its escapes; to be freed. */
+/* The string in quotes that begins after @before, without its escapes; to be freed. */
 static char *string_behind(const char *s, const char *before, const char **end)
 {
 	char *out, *to;
@@ -315,7 +315,7 @@ static char *string_behind(const char *s, const char *before, const char **end)
 	return out;
 }
 
-/* "LOW AND HIGH" of numbers behind @before, as a condition on @column; everything if missing. */
+/* "LOW AND HIGH" of numbers after @before, as a condition on @column; everything if missing. */
 static void put_range(struct buf *out, const char *s, const char *before, const char *format,
 		      const char *column)
 {
@@ -331,7 +331,7 @@ static void put_range(struct buf *out, const char *s, const char *before, const 
 	buf_printf(out, " AND %s BETWEEN %lld AND %lld", column, low, high);
 }
 
-/* A list of numbers behind @before, such as " AND series IN (". */
+/* A list of numbers after @before, such as " AND series IN (". */
 static void put_list(struct buf *out, const char *s, const char *before, const char *column)
 {
 	char *end;

@@ -14,7 +14,7 @@ struct fake_clickhouse;
 struct fake_clickhouse *fake_clickhouse_new(void);
 void fake_clickhouse_free(struct fake_clickhouse *f);
 
-/* "clickhouse://127.0.0.1:PORT" with @rest behind it, which the caller frees. */
+/* "clickhouse://127.0.0.1:PORT" with @rest after it, which the caller frees. */
 char *fake_clickhouse_url(const struct fake_clickhouse *f, const char *rest);
 
 /*

@@ -19,7 +19,10 @@ void fixture_remove(char *dir);
 
 struct store *fixture_open(const char *dir);
 
-/* Opens a day's file to change it with SQL; its pages get correct checksums. */
+/*
+ * Opens a day's file to change it with SQL; its pages get correct checksums. Arrivals have
+ * been moved into the tables.
+ */
 struct sqlite3 *fixture_database(const char *path);
 
 /*

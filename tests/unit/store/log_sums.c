@@ -117,7 +117,7 @@ static bool is_commit(const struct place *at, size_t i)
 	return p[0] | p[1] | p[2] | p[3];
 }
 
-/* The first frame behind the last but @back commits. */
+/* The first frame after the last but @back commits. */
 static size_t after_commit(const struct place *at, int back)
 {
 	size_t i = n_frames(at);

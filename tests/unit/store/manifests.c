@@ -25,7 +25,8 @@ static struct manifest *get(struct manifests *all, const char *tenant)
 	return m;
 }
 
-/* Queries may be for any number of tenants: what is in memory stays bounded, and nothing is lost.
+/*
+ * Queries may be for any number of tenants: what is in memory stays bounded, and nothing is lost.
  */
 static void manifests_in_memory_are_bounded(void **state)
 {

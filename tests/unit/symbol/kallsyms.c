@@ -157,7 +157,8 @@ static void omits_a_name_that_exceeds_the_buffer(void **state)
 	buf_fini(&b);
 }
 
-/* Reads the running kernel's table if its addresses are visible. Every symbol found is in the file.
+/*
+ * Reads the running kernel's table if its addresses are visible. Every symbol found is in the file.
  */
 static void reads_this_kernels_symbols(void **state)
 {

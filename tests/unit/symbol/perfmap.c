@@ -109,7 +109,7 @@ static void skips_a_name_with_a_nul_byte(void **state)
 	jit_scan_close(&s);
 }
 
-/* Lines of all lengths around the limit, behind @shift other bytes. */
+/* Lines of all lengths around the limit, after @shift other bytes. */
 static void check_long_lines(size_t shift)
 {
 	enum { FROM = JIT_NAME_MAX - 4, TO = JIT_NAME_MAX + 70, N = TO - FROM + 1 };

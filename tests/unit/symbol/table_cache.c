@@ -21,7 +21,8 @@
 
 enum { TEXT = 0x1000, FUNC_LEN = 16, MANY = 4000 };
 
-/* Makes a program with functions NAME_0, NAME_1... Names of equal length result in equal headers.
+/*
+ * Makes a program with functions NAME_0, NAME_1... Names of equal length result in equal headers.
  */
 static const struct elf_image *program(struct fixture *f, const char *name, int n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What frame symbols need: tables of files and of generated code, and counts of a window. */
+/* The input of frame symbols: tables of files and of generated code, and counts of a window. */
 #include <stdint.h>
 
 struct file_table;

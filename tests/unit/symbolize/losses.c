@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of losses is complete in itself: each line has a counter of its own, a reason and a
- * text. */
+/*
+ * The list of losses is complete in itself: each line has a counter of its own, a reason and a
+ * text.
+ */
 #include "symbolize/losses.h"
 
 #include <stdlib.h>

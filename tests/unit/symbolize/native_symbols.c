@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words of this program are looked up once, located in their segment, and given up at the deadline.
+/*
+ * Words of this program are looked up once, located in their segment, and given up at the deadline.
  */
 #include "symbolize/native_symbols.h"
 

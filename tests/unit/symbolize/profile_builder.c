@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Selections of samples become profiles with labels, values and times. */
+/*
+ * Selections of samples become profiles with labels, values and times.
+ *
+ * covers: src/symbolize/sample_types.c src/symbolize/wait_frames.c
+ */
 #include "symbolize/profile_builder.h"
 
 #include <stdio.h>

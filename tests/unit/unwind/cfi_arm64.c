@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CFI of arm64 as compilers emit it, and the forms of calls; part of the arm64 build only. */
+/*
+ * CFI of arm64 as compilers emit it, the forms of calls, and the vDSO, which has no CFI; part of
+ * the arm64 build only.
+ */
 #include "base/cleanup.h"
 #include "bpf/arch/code.h"
 #include "tests/cfi.h"
@@ -23,7 +26,8 @@ static int take_rule(void *ctx, uint64_t start, uint64_t end, const struct cfi_s
 	return 0;
 }
 
-/* The rule at the end of a function with this CFI; its CIE is GCC's: CFA = sp, x30 has the caller.
+/*
+ * The rule at the end of a function with this CFI; its CIE is GCC's: CFA = sp, x30 has the caller.
  */
 static bool rule_of(const uint8_t *program, size_t len, struct unwind_rule *out)
 {

@@ -9,7 +9,10 @@
 #include "elf/image.h"
 #include "tests/x86_64.h"
 
-/* A program of one function with a given name, code and stack depths, in the format of Go 1.20. */
+/*
+ * A program of one function with a given name, code and stack depths, in the format of Go 1.20, for
+ * the processor of the build.
+ */
 enum {
 	BASE = 0x400000,
 	NOTE = 0x100,
@@ -266,7 +269,8 @@ static void old_clock_functions_save_rsp_in_rbp(void **state)
 {
 	struct program p;
 
-	/* sub $16,%rsp; mov %rbp,8(%rsp); lea 8(%rsp),%rbp; mov %rsp,%rbp; nop; mov %rbp,%rsp; ret
+	/*
+	 * sub $16,%rsp; mov %rbp,8(%rsp); lea 8(%rsp),%rbp; mov %rsp,%rbp; nop; mov %rbp,%rsp; ret
 	 */
 	BUILD(&p, "runtime.nanotime1",
 	      "\x48\x83\xec\x10\x48\x89\x6c\x24\x08\x48\x8d\x6c\x24\x08\x48\x89\xe5\x90\x48\x89\xec"

@@ -21,7 +21,7 @@ type ScopeComponent = (props: { scope: Scope }) => ComponentChildren;
 
 export interface ServerView extends View {
 	component: ScopeComponent;
-	/** What precedes the view: the query bar with the timeline, the query bar alone, or nothing. */
+	/** The part above the view: the query bar with the timeline, the query bar alone, or nothing. */
 	header: "timeline" | "query" | "none";
 	/** A control of the view next to the timeline's legend. */
 	control?: ScopeComponent;

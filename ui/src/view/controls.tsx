@@ -133,7 +133,7 @@ export function DownloadMenu({ downloads }: { downloads: Download[] }) {
 const MAX_CRUMBS = 6;
 
 interface BreadcrumbsProps {
-	/** What else the user can do with a bar; shown while nothing is zoomed. */
+	/** Further actions on a bar; shown while nothing is zoomed. */
 	hint?: string;
 	tree: Tree;
 	functions: Functions;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all views have in common. A page has one table of its views, from which
+// The interface of all views. A page has one table of its views, from which
 // its navigation, URL state, help and tests are derived: adding a view means
 // adding one entry to the table (profile_views.tsx, server/views.tsx).
 
