@@ -2,34 +2,23 @@
 #pragma once
 
 /*
- * Hash functions for tables in memory (struct index). The values depend on the version of
- * libxxhash and are never stored or sent.
+ * Hash functions for tables in memory (struct index). Keys come from programs, files and clients
+ * that are not trusted, so all values depend on a seed of the process: nobody can choose keys whose
+ * hashes collide, which would make a table as slow as a list. The values also depend on the version
+ * of libxxhash, and are never stored or sent.
  */
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-#include <sys/auxv.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-static inline uint32_t hash_bytes(const void *data, size_t len)
-{
-	return (uint32_t)XXH3_64bits(data, len);
-}
+/* A random number that the kernel gives each process; set before main(), constant afterwards. */
+extern uint64_t hash_process_seed;
 
-/*
- * A random seed that the kernel gives each process. Tables of untrusted keys need one, so that
- * nobody can choose keys whose hashes collide.
- */
 static inline uint64_t hash_seed(void)
 {
-	const void *bytes = (const void *)(uintptr_t)getauxval(AT_RANDOM);
-	uint64_t seed = 0;
-
-	if (bytes)
-		memcpy(&seed, bytes, sizeof(seed));
-	return seed;
+	return hash_process_seed;
 }
 
 static inline uint32_t hash_seeded(uint64_t seed, const void *data, size_t len)
@@ -37,12 +26,33 @@ static inline uint32_t hash_seeded(uint64_t seed, const void *data, size_t len)
 	return (uint32_t)XXH3_64bits_withSeed(data, len, seed);
 }
 
-/* Hashes one word with Murmur3's finalizer: cheap, and good enough for pids and ids. */
-static inline uint32_t hash_u64(uint64_t v)
+static inline uint32_t hash_bytes(const void *data, size_t len)
 {
+	return hash_seeded(hash_process_seed, data, len);
+}
+
+/* Murmur3's finalizer, behind the seed: a permutation of the words. */
+static inline uint64_t hash_mix(uint64_t v)
+{
+	v ^= hash_process_seed;
 	v ^= v >> 33;
 	v *= 0xff51afd7ed558ccdULL;
 	v ^= v >> 33;
 	v *= 0xc4ceb9fe1a85ec53ULL;
-	return (uint32_t)(v ^ (v >> 33));
+	return v ^ (v >> 33);
+}
+
+/* Hashes one word, at a lower cost than hash_bytes(). */
+static inline uint32_t hash_u64(uint64_t v)
+{
+	return (uint32_t)hash_mix(v);
+}
+
+/*
+ * Hashes two words of which either may be chosen. Their sum or exclusive or must not be hashed
+ * instead: it is equal for as many pairs as one likes, whatever the seed.
+ */
+static inline uint32_t hash_pair(uint64_t a, uint64_t b)
+{
+	return hash_u64(hash_mix(a) ^ b);
 }

@@ -179,7 +179,7 @@ static bool node_eq(const void *ctx, uint32_t id)
 int stack_dict_add_node(struct stack_dict *s, uint32_t parent, uint32_t frame, uint32_t *out_id)
 {
 	struct node_key key = { s, { parent, frame } };
-	uint32_t hash = hash_u64(((uint64_t)parent << 32 | frame) ^ s->seed);
+	uint32_t hash = hash_u64((uint64_t)parent << 32 | frame);
 
 	return index_find(&s->node_index, hash, node_eq, &key, out_id)
 		       ? 0

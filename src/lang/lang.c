@@ -299,7 +299,7 @@ static void make_key(const struct langs *l, const struct lang_process *p, const 
 	out->lang = lang;
 	out->by_cookie = by_cookie;
 	out->key = (struct key){ p->pid, cookie, p->start_ns, head };
-	out->hash = hash_u64(head ^ p->start_ns ^ (uint64_t)cookie << 20 ^ p->pid);
+	out->hash = hash_bytes(&out->key, sizeof(out->key));
 }
 
 static bool find_by_key(const struct langs *l, const struct function_need *n, uint32_t *out_id)

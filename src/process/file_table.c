@@ -155,7 +155,7 @@ uint32_t file_table_count(const struct file_table *f)
 
 static uint32_t inode_hash(uint32_t major, uint32_t minor, uint64_t inode)
 {
-	return hash_u64(inode * 0x9e3779b97f4a7c15ULL + ((uint64_t)major << 32 | minor));
+	return hash_pair(inode, (uint64_t)major << 32 | minor);
 }
 
 static uint32_t path_hash(const struct file_ref *ref)

@@ -95,8 +95,8 @@ static bool frame_eq(const void *ctx, uint32_t id)
 static int add_frame(struct builder *b, const struct tree_frame *f, uint32_t *out_id)
 {
 	struct frame_key key = { b->t, f };
-	uint32_t hash = hash_u64((uint64_t)f->name << 32 ^ (uint64_t)f->binary << 16 ^
-				 (uint64_t)f->kind << 1 ^ f->inlined);
+	uint32_t hash =
+		hash_pair((uint64_t)f->name << 32 ^ (uint64_t)f->kind << 1 ^ f->inlined, f->binary);
 	int r;
 
 	if (index_find(&b->frame_index, hash, frame_eq, &key, out_id))

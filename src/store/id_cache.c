@@ -21,9 +21,9 @@ void id_cache_fini(struct id_cache *m)
 	*m = (struct id_cache){ 0 };
 }
 
-struct id_cache_key id_cache_key(const void *data, size_t len)
+struct id_cache_key id_cache_key(uint64_t seed, const void *data, size_t len)
 {
-	XXH128_hash_t h = XXH3_128bits_withSeed(data, len, hash_seed());
+	XXH128_hash_t h = XXH3_128bits_withSeed(data, len, seed);
 
 	return (struct id_cache_key){ h.low64, h.high64 };
 }

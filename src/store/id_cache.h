@@ -36,8 +36,11 @@ static inline size_t id_cache_bytes(const struct id_cache *m)
 	return m->n_slots * sizeof(*m->slots);
 }
 
-/* Hashes @data. The seed is fixed per process, so any thread may compute keys for any cache. */
-struct id_cache_key id_cache_key(const void *data, size_t len);
+/*
+ * Hashes @data. All keys of a cache have the same seed, that of the process (hash_seed()), so any
+ * thread may compute keys for any cache.
+ */
+struct id_cache_key id_cache_key(uint64_t seed, const void *data, size_t len);
 bool id_cache_find(const struct id_cache *m, struct id_cache_key key, uint32_t *out_value);
 
 /*

@@ -16,6 +16,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/vec.h"
 #include "flame/stack_dict.h"
 #include "profile/frame_name.h"
@@ -29,6 +30,7 @@ struct function_key {
 
 struct key_builder {
 	const struct profile *p;
+	uint64_t seed;
 	struct function_key *functions; /* indexed by function */
 	struct id_cache_key *binaries;  /* indexed by mapping */
 	struct id_cache_key *locations; /* indexed by location */
@@ -56,9 +58,9 @@ void intern_keys_fini(struct intern_keys *k)
 	*k = (struct intern_keys){ 0 };
 }
 
-static struct id_cache_key text_key(const struct profile *p, uint32_t id)
+static struct id_cache_key text_key(const struct key_builder *m, uint32_t id)
 {
-	return id_cache_key(profile_string(p, id), profile_string_len(p, id));
+	return id_cache_key(m->seed, profile_string(m->p, id), profile_string_len(m->p, id));
 }
 
 /*
@@ -76,10 +78,10 @@ static struct id_cache_key name_key(struct key_builder *m, const struct profile_
 		name = fn->name ? fn->name : fn->system_name;
 	}
 	if (name)
-		return text_key(m->p, name);
+		return text_key(m, name);
 	m->name.len = 0;
 	profile_put_frame_name(m->p, l, i, &m->name);
-	return id_cache_key(m->name.data, m->name.len);
+	return id_cache_key(m->seed, m->name.data, m->name.len);
 }
 
 /*
@@ -102,7 +104,7 @@ static struct id_cache_key frame_key(struct key_builder *m, const struct profile
 		struct function_key *key = &m->functions[l->lines[i].function];
 
 		if (!key->made || (!fn->name && !fn->system_name))
-			*key = (struct function_key){ name_key(m, l, i), text_key(m->p, fn->file),
+			*key = (struct function_key){ name_key(m, l, i), text_key(m, fn->file),
 						      true };
 		whole.name = key->name;
 		whole.file = key->file;
@@ -110,7 +112,7 @@ static struct id_cache_key frame_key(struct key_builder *m, const struct profile
 	} else {
 		whole.name = name_key(m, l, i);
 	}
-	return id_cache_key(&whole, sizeof(whole));
+	return id_cache_key(m->seed, &whole, sizeof(whole));
 }
 
 static int make_location_key(struct key_builder *m, uint32_t id)
@@ -122,8 +124,9 @@ static int make_location_key(struct key_builder *m, uint32_t id)
 	for (uint32_t i = 0; i < n; i++)
 		if (vec_push(&m->frames, frame_key(m, &l, i)) < 0)
 			return -ENOMEM;
-	m->locations[id] = n == 1 ? m->frames.data[at]
-				  : id_cache_key(m->frames.data + at, n * sizeof(*m->frames.data));
+	m->locations[id] =
+		n == 1 ? m->frames.data[at]
+		       : id_cache_key(m->seed, m->frames.data + at, n * sizeof(*m->frames.data));
 	return 0;
 }
 
@@ -136,7 +139,7 @@ static int make_stack_key(struct key_builder *m, uint32_t stack, struct id_cache
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		m->stack.data[i] = m->locations[ids[i]];
-	*out = id_cache_key(m->stack.data, n * sizeof(*m->stack.data));
+	*out = id_cache_key(m->seed, m->stack.data, n * sizeof(*m->stack.data));
 	return 0;
 }
 
@@ -145,7 +148,7 @@ static int build_keys(struct key_builder *m, struct intern_keys *out)
 	int r = 0;
 
 	for (uint32_t i = 0; i < profile_n_mappings(m->p); i++)
-		m->binaries[i] = text_key(m->p, profile_mapping(m->p, i)->file);
+		m->binaries[i] = text_key(m, profile_mapping(m->p, i)->file);
 	for (uint32_t i = 0; r == 0 && i < profile_n_locations(m->p); i++) {
 		out->first[i] = (uint32_t)m->frames.len;
 		r = make_location_key(m, i);
@@ -157,7 +160,7 @@ static int build_keys(struct key_builder *m, struct intern_keys *out)
 
 int intern_keys_build(struct intern_keys *out, const struct profile *p)
 {
-	_cleanup_(key_builder_fini) struct key_builder m = { .p = p };
+	_cleanup_(key_builder_fini) struct key_builder m = { .p = p, .seed = hash_seed() };
 	_cleanup_(intern_keys_fini) struct intern_keys k = { 0 };
 	int r;
 

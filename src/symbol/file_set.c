@@ -54,7 +54,7 @@ static bool inode_eq(const void *ctx, uint32_t id)
 
 static uint32_t inode_hash(const struct file_set_entry *f)
 {
-	return hash_u64(f->ino * 0x9e3779b97f4a7c15ULL + f->dev);
+	return hash_pair(f->ino, f->dev);
 }
 
 /* Returns a duplicate of @fd, or -1 if there is none. */

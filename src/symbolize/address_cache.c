@@ -96,7 +96,7 @@ size_t address_cache_bytes(const struct address_cache *a)
 
 static uint32_t place_hash(const struct address_cache_place *p)
 {
-	return hash_u64(p->word ^ p->serial * 0x9e3779b97f4a7c15ULL);
+	return hash_pair(p->word, p->serial);
 }
 
 static bool same_place(const void *ctx, uint32_t id)

@@ -101,7 +101,7 @@ static int add_word(struct profile_builder *b, uint64_t word,
 	bool differs = word >> FRAME_KIND_SHIFT == FRAME_ADDRESS;
 	struct word_key key = { b, word, differs ? program->start_ns : 0,
 				differs ? program->pid : 0 };
-	uint32_t hash = hash_u64(word ^ key.start_ns ^ (uint64_t)key.pid << 32), id;
+	uint32_t hash = hash_pair(word, key.start_ns ^ (uint64_t)key.pid << 32), id;
 	int r = 0;
 
 	if (!index_find(&b->by_word, hash, same_word, &key, &id)) {

@@ -32,7 +32,7 @@ static uint32_t rule_hash(const struct unwind_rule *rule)
 	uint64_t word[2];
 
 	memcpy(word, rule, sizeof(word));
-	return hash_u64(word[0] ^ word[1] * 0x9e3779b97f4a7c15ULL);
+	return hash_pair(word[0], word[1]);
 }
 
 int unwind_rules_init(struct unwind_rules *d, struct unwind_rule *array, uint32_t cap)

@@ -159,7 +159,7 @@ static bool begin_row(struct row_builder *rb, struct part *p, int table, uint64_
 		uint64_t hash, tenant, day, table;
 	} whole = { hash, XXH3_64bits(rb->tenant, strlen(rb->tenant)), (uint64_t)p->day,
 		    (uint64_t)table };
-	struct id_cache_key key = id_cache_key(&whole, sizeof(whole));
+	struct id_cache_key key = id_cache_key(hash_seed(), &whole, sizeof(whole));
 	uint32_t value;
 	bool known;
 

@@ -6,6 +6,7 @@ int test_dir(void);
 int test_err(void);
 int test_file_contents(void);
 int test_file_limit(void);
+int test_hash(void);
 int test_index(void);
 int test_json(void);
 int test_json_read(void);
@@ -32,6 +33,7 @@ int main(void)
 	n_failed += test_err();
 	n_failed += test_file_contents();
 	n_failed += test_file_limit();
+	n_failed += test_hash();
 	n_failed += test_index();
 	n_failed += test_json();
 	n_failed += test_json_read();
