@@ -6,6 +6,9 @@
 #include "base/thread.h"
 
 #include <signal.h>
+#include <time.h>
+
+#include "base/clock.h"
 
 int thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
 {
@@ -17,6 +20,14 @@ int thread_start(pthread_t *out, void *(*run)(void *arg), void *arg)
 	r = pthread_create(out, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -r;
+}
+
+int thread_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, uint64_t until_ns)
+{
+	const struct timespec until = { .tv_sec = (time_t)(until_ns / CLOCK_SECOND_NS),
+					.tv_nsec = (long)(until_ns % CLOCK_SECOND_NS) };
+
+	return pthread_cond_clockwait(cond, lock, CLOCK_MONOTONIC, &until);
 }
 
 void thread_rwlock_init(pthread_rwlock_t *lock)

@@ -279,16 +279,13 @@ static bool wait_for_work(struct channel *c)
 {
 	for (;;) {
 		bool work = c->queue.first || n_spooled(c);
-		struct timespec until;
 
 		if (c->cancelled || (c->finishing && (!work || c->stats.failing)))
 			return false;
 		if (!work) {
 			pthread_cond_wait(&c->changed, &c->lock);
 		} else if (!c->finishing && clock_monotonic_ns() < c->not_before_ns) {
-			until.tv_sec = (time_t)(c->not_before_ns / CLOCK_SECOND_NS);
-			until.tv_nsec = (long)(c->not_before_ns % CLOCK_SECOND_NS);
-			pthread_cond_timedwait(&c->changed, &c->lock, &until);
+			thread_wait_until(&c->changed, &c->lock, c->not_before_ns);
 		} else {
 			return true;
 		}
@@ -426,16 +423,13 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* The condition uses CLOCK_MONOTONIC, so setting the clock does not lengthen a pause. */
 static int start(struct channel *c)
 {
-	pthread_condattr_t attr;
 	int r;
 
 	pthread_mutex_init(&c->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	pthread_cond_init(&c->changed, NULL);
 	r = thread_start(&c->thread, run, c);
 	c->started = r == 0;
 	return r;
@@ -477,15 +471,13 @@ void channel_finish(struct channel *c)
 
 void channel_join(struct channel *c, uint64_t deadline_ns)
 {
-	const struct timespec until = { .tv_sec = (time_t)(deadline_ns / CLOCK_SECOND_NS),
-					.tv_nsec = (long)(deadline_ns % CLOCK_SECOND_NS) };
 	int r = 0;
 
 	if (!c->started || c->joined)
 		return;
 	pthread_mutex_lock(&c->lock);
 	while (!c->done && r == 0)
-		r = pthread_cond_timedwait(&c->changed, &c->lock, &until);
+		r = thread_wait_until(&c->changed, &c->lock, deadline_ns);
 	if (!c->done) {
 		c->cancelled = true;
 		pthread_cond_broadcast(&c->changed);

@@ -412,15 +412,11 @@ int process_info_store_start(struct process_info_store *s)
 
 void process_info_store_wait(struct process_info_store *s, uint64_t deadline_ns)
 {
-	const struct timespec until = {
-		.tv_sec = (time_t)(deadline_ns / CLOCK_SECOND_NS),
-		.tv_nsec = (long)(deadline_ns % CLOCK_SECOND_NS),
-	};
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
 	while (s->n_pending && r == 0)
-		r = pthread_cond_clockwait(&s->idle, &s->lock, CLOCK_MONOTONIC, &until);
+		r = thread_wait_until(&s->idle, &s->lock, deadline_ns);
 	pthread_mutex_unlock(&s->lock);
 }
 

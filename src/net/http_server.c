@@ -16,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include <microhttpd.h>
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/thread.h"
 #include "net/front.h"
 #include "net/http1_guard.h"
 #include "net/http_outbox.h"
@@ -367,14 +368,12 @@ static void take_connection(void *ctx, int fd, const struct http_peer *peer)
 /* Call after the workers have stopped: from then on requests are refused without a worker. */
 static void wait_until_answered(struct http_server *s)
 {
-	struct timespec until;
+	const uint64_t until_ns = clock_monotonic_ns() + LAST_RESPONSES_S * 1ull * CLOCK_SECOND_NS;
 	int r = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += LAST_RESPONSES_S;
 	pthread_mutex_lock(&s->lock);
 	while (s->n_unanswered && r == 0)
-		r = pthread_cond_timedwait(&s->answered, &s->lock, &until);
+		r = thread_wait_until(&s->answered, &s->lock, until_ns);
 	pthread_mutex_unlock(&s->lock);
 }
 

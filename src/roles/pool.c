@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/thread.h"
 #include "base/vec.h"
 #include "roles/killed.h"
 #include "roles/launcher.h"
@@ -155,10 +156,7 @@ static struct role_exchange *idle_child(struct role_pool *p)
 
 static void wait_until(struct role_pool *p, uint64_t ns)
 {
-	const struct timespec until = { .tv_sec = (time_t)(ns / CLOCK_SECOND_NS),
-					.tv_nsec = (long)(ns % CLOCK_SECOND_NS) };
-
-	pthread_cond_clockwait(&p->freed, &p->lock, CLOCK_MONOTONIC, &until);
+	thread_wait_until(&p->freed, &p->lock, ns);
 }
 
 /* Waits for a child without work, or starts one. NULL: there is none before @until_ns. */

@@ -253,14 +253,12 @@ void walk_programs_request(struct walk_programs *p, uint32_t languages, uint16_t
 
 void walk_programs_wait(struct walk_programs *p, uint64_t limit_ns)
 {
-	uint64_t until_ns = clock_ns(CLOCK_REALTIME) + limit_ns;
-	const struct timespec until = { .tv_sec = (time_t)(until_ns / 1000000000),
-					.tv_nsec = (long)(until_ns % 1000000000) };
+	const uint64_t until_ns = clock_monotonic_ns() + limit_ns;
 	int r = 0;
 
 	pthread_mutex_lock(&p->lock);
 	while (r == 0 && p->has_thread && p->n_done < p->n)
-		r = pthread_cond_timedwait(&p->done, &p->lock, &until);
+		r = thread_wait_until(&p->done, &p->lock, until_ns);
 	pthread_mutex_unlock(&p->lock);
 }
 

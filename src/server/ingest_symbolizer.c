@@ -22,7 +22,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/base64.h"
@@ -87,15 +86,10 @@ void ingest_symbolizer_free(struct ingest_symbolizer *s)
 /* The waits for downloads end at a monotonic time, which a change of the clock does not move. */
 static void init_locks(struct ingest_symbolizer *s)
 {
-	pthread_condattr_t monotonic;
-
 	pthread_mutex_init(&s->turn, NULL);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->work, NULL);
-	pthread_condattr_init(&monotonic);
-	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-	pthread_cond_init(&s->done, &monotonic);
-	pthread_condattr_destroy(&monotonic);
+	pthread_cond_init(&s->done, NULL);
 }
 
 /*
@@ -484,13 +478,11 @@ static bool is_searching(struct ingest_symbolizer *s, const struct profile *p, c
 static void wait_for_downloads(struct ingest_symbolizer *s, const struct profile *p,
 			       const bool *marked, uint64_t until_ns)
 {
-	const struct timespec until = { .tv_sec = (time_t)(until_ns / CLOCK_SECOND_NS),
-					.tv_nsec = (long)(until_ns % CLOCK_SECOND_NS) };
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
 	while (r == 0 && !s->stop && is_searching(s, p, marked))
-		r = pthread_cond_timedwait(&s->done, &s->lock, &until);
+		r = thread_wait_until(&s->done, &s->lock, until_ns);
 	pthread_mutex_unlock(&s->lock);
 }
 

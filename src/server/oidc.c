@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
@@ -92,18 +91,15 @@ int oidc_reload(void *oidc, struct err *err)
 /* Waits until a reading is due. Returns false to stop. */
 static bool wait_until_due(struct oidc *o, bool failed)
 {
-	struct timespec soonest, latest;
+	const uint64_t second = CLOCK_SECOND_NS, now = clock_monotonic_ns();
+	const uint64_t soonest = now + UNKNOWN_KEY_S * second;
+	const uint64_t latest = failed ? soonest : now + REFRESH_S * second;
 	bool go;
 
-	clock_gettime(CLOCK_REALTIME, &soonest);
-	latest = soonest;
-	soonest.tv_sec += UNKNOWN_KEY_S;
-	latest.tv_sec += failed ? UNKNOWN_KEY_S : REFRESH_S;
 	pthread_mutex_lock(&o->lock);
-	while (!o->stop && pthread_cond_timedwait(&o->wake, &o->lock, &soonest) == 0)
+	while (!o->stop && thread_wait_until(&o->wake, &o->lock, soonest) == 0)
 		;
-	while (!o->stop && !o->is_key_missing &&
-	       pthread_cond_timedwait(&o->wake, &o->lock, &latest) == 0)
+	while (!o->stop && !o->is_key_missing && thread_wait_until(&o->wake, &o->lock, latest) == 0)
 		;
 	go = !o->stop;
 	pthread_mutex_unlock(&o->lock);

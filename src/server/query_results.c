@@ -11,10 +11,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/thread.h"
 #include "net/http_server.h"
 #include "server/api.h"
 #include "server/counters.h"
@@ -139,15 +139,10 @@ static void copy_reply(const struct http_response *from, size_t first_header,
 static bool wait_for(struct query_results *c, const struct query_result *r, const struct rpc *rpc)
 {
 	while (!r->done) {
-		struct timespec until;
-
 		if (http_request_is_abandoned(rpc->rq))
 			return false;
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_nsec += WAIT_MS * CLOCK_MS_NS;
-		until.tv_sec += until.tv_nsec / CLOCK_SECOND_NS;
-		until.tv_nsec %= CLOCK_SECOND_NS;
-		pthread_cond_timedwait(&c->finished, &c->lock, &until);
+		thread_wait_until(&c->finished, &c->lock,
+				  clock_monotonic_ns() + WAIT_MS * CLOCK_MS_NS);
 	}
 	return true;
 }

@@ -12,12 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/thread.h"
 #include "net/feed.h"
 #include "net/http_server.h"
 #include "server/access.h"
@@ -43,6 +43,7 @@
 #include "store/store.h"
 
 #define ROLL_UP_AFTER_NS (60LL * CLOCK_SECOND_NS)
+#define RETAIN_NS        (30ULL * CLOCK_SECOND_NS)
 
 enum {
 	MAX_CONNECTIONS = 16384,
@@ -125,17 +126,14 @@ static void retain(struct server *s)
 static void *retainer_main(void *arg)
 {
 	struct server *s = arg;
-	struct timespec until;
 
 	pthread_mutex_lock(&s->lock);
 	while (!s->stop) {
 		pthread_mutex_unlock(&s->lock);
 		retain(s);
 		pthread_mutex_lock(&s->lock);
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += RETAIN_SECONDS;
 		if (!s->stop)
-			pthread_cond_timedwait(&s->wake, &s->lock, &until);
+			thread_wait_until(&s->wake, &s->lock, clock_monotonic_ns() + RETAIN_NS);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;

@@ -9,11 +9,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/thread.h"
 #include "base/vec.h"
 
-enum { LOOK_SECONDS = 1 };
+#define LOOK_NS (1ull * CLOCK_SECOND_NS)
 
 /* A file that does not exist has zeros. */
 struct state {
@@ -76,13 +77,10 @@ static void look_at_all(struct watcher *w)
 static void *watcher_main(void *arg)
 {
 	struct watcher *w = arg;
-	struct timespec until;
 
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
-		clock_gettime(CLOCK_REALTIME, &until);
-		until.tv_sec += LOOK_SECONDS;
-		pthread_cond_timedwait(&w->wake, &w->lock, &until);
+		thread_wait_until(&w->wake, &w->lock, clock_monotonic_ns() + LOOK_NS);
 		if (w->stop)
 			break;
 		pthread_mutex_unlock(&w->lock);
