@@ -15,10 +15,20 @@ void buf_fini(struct buf *b)
 	*b = (struct buf){ 0 };
 }
 
+void buf_clear(struct buf *b)
+{
+	b->len = 0;
+	b->error = 0;
+}
+
 static uint8_t *buf_room(struct buf *b, size_t len)
 {
 	if (b->error)
 		return NULL;
+	if (b->max && (b->len > b->max || len > b->max - b->len)) {
+		b->error = -EFBIG;
+		return NULL;
+	}
 	if (len > SIZE_MAX / 2 - b->len ||
 	    vec_grow((void **)&b->data, &b->cap, b->len + len, 1) < 0) {
 		b->error = -ENOMEM;

@@ -15,11 +15,15 @@ struct buf {
 	uint8_t *data;
 	size_t len; /* bytes */
 	size_t cap;
-	int error; /* 0 or -ENOMEM */
+	size_t max; /* bytes; an append beyond it fails with -EFBIG; 0: no limit */
+	int error;  /* 0, -EFBIG or -ENOMEM */
 };
 
 /* Frees the data; the buffer is empty and usable again. */
 void buf_fini(struct buf *b);
+
+/* Forgets contents and error; the limit stays. */
+void buf_clear(struct buf *b);
 
 /* Append; buf_put_str() without the terminating NUL. */
 void buf_put(struct buf *b, const void *data, size_t len);

@@ -103,7 +103,7 @@ static void put_string(struct buf *b, const char *text, size_t len)
 	size_t i = 0;
 
 	buf_put_byte(b, '"');
-	while (i < len) {
+	while (i < len && !buf_error(b)) {
 		size_t run = i;
 
 		while (run < len && is_plain(s[run]))

@@ -78,7 +78,7 @@ void utf8_put_line(struct buf *out, const char *s, size_t len)
 	const uint8_t *p = (const uint8_t *)s;
 	uint32_t code;
 
-	for (size_t i = 0, n; i < len; i += n) {
+	for (size_t i = 0, n; i < len && !buf_error(out); i += n) {
 		n = utf8_at(p + i, len - i, &code);
 		if (!n) {
 			buf_put_str(out, "\xef\xbf\xbd");
@@ -93,7 +93,7 @@ void utf8_put_line(struct buf *out, const char *s, size_t len)
 
 void utf8_put(struct buf *out, const char *s, size_t len)
 {
-	while (len) {
+	while (len && !buf_error(out)) {
 		size_t n = utf8_valid(s, len);
 
 		buf_put(out, s, n);

@@ -154,9 +154,22 @@ bool format_has_times(const struct format *f)
 int format_write(const struct format *f, const struct profile *p, const struct format_options *opt,
 		 struct buf *out, struct err *err)
 {
-	static const struct format_options none;
+	struct format_options o = { 0 };
+	int r;
 
-	return f->codec->write(p, opt ? opt : &none, out, err);
+	if (opt)
+		o = *opt;
+	if (!o.max_bytes)
+		o.max_bytes = FORMAT_OUTPUT_MAX;
+	out->max = out->len + o.max_bytes;
+	r = f->codec->write(p, &o, out, err);
+	out->max = 0;
+	if (r != -EFBIG && buf_error(out) != -EFBIG)
+		return r;
+	if (err)
+		*err = (struct err){ 0 };
+	return err_set(err, -EFBIG, "the profile as %s exceeds the limit of %zu bytes", f->id,
+		       o.max_bytes);
 }
 
 static const struct format_codec *codec_by_json_key(const char *key)

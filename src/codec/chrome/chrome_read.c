@@ -138,7 +138,7 @@ static int read_id(struct reader *rd, int64_t *out)
 		return r;
 	*out = strtoll(text, &end, 10);
 	if (*end)
-		*out = (int64_t)(hash_bytes(text, strlen(text)) & INT32_MAX);
+		*out = (int64_t)(XXH3_64bits(text, strlen(text)) & INT32_MAX);
 	return 0;
 }
 

@@ -138,7 +138,7 @@ static void put_event(struct writer *w, const struct row *row, uint32_t depth)
 /* Ends the events of @row at depth @depth and deeper. */
 static void close_events(struct writer *w, const struct row *row, uint32_t depth)
 {
-	while (w->starts.len > depth) {
+	while (w->starts.len > depth && !buf_error(w->j.out)) {
 		put_event(w, row, (uint32_t)w->starts.len - 1);
 		w->starts.len--;
 	}
@@ -153,7 +153,7 @@ static int put_rows(struct writer *w)
 	const struct row *before = NULL;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < w->rows.len; i++) {
+	for (size_t i = 0; r == 0 && i < w->rows.len && !buf_error(w->j.out); i++) {
 		const struct row *row = &w->rows.data[i];
 		bool same_thread = before && before->thread == row->thread;
 		uint32_t n = same_thread ? common(w->frames.data, before, row) : 0;

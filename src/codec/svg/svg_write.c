@@ -268,7 +268,7 @@ static void put_head(struct writer *w, const char *title)
 static void put_file(struct writer *w, const char *title)
 {
 	put_head(w, title);
-	for (uint32_t i = 0; i < tree_n_nodes(w->t); i++)
+	for (uint32_t i = 0; i < tree_n_nodes(w->t) && !buf_error(w->out); i++)
 		if (w->bars[i].width > 0 && tree_node(w->t, 0)->total > 0)
 			put_bar(w, i);
 	buf_printf(w->out, "<script>const W=%d,M=%d;</script>\n", WIDTH, MARGIN);

@@ -89,7 +89,7 @@ static void put_stack(struct folded *f, const struct profile_sample *s)
 	size_t depth;
 	const uint32_t *stack = profile_stack(f->p, s->stack, &depth);
 
-	for (size_t k = depth; k-- > 0;) {
+	for (size_t k = depth; k-- > 0 && !buf_error(&f->line);) {
 		struct profile_location l = profile_location(f->p, stack[k]);
 
 		for (uint32_t i = profile_location_n_frames(&l); i-- > 0;)
@@ -107,9 +107,11 @@ static int count_sample(struct folded *f, const struct profile_sample *s)
 	if (f->opt.root_label)
 		put_label(f, s);
 	put_stack(f, s);
-	if (buf_error(&f->line) || buf_error(&f->name))
-		return -ENOMEM;
-	r = strtab_add(f->texts, (const char *)f->line.data, f->line.len, &id);
+	r = buf_error(&f->name) ? -ENOMEM : buf_error(&f->line);
+	if (r == 0 && strtab_bytes(f->texts) > f->opt.max_bytes)
+		r = -EFBIG;
+	if (r == 0)
+		r = strtab_add(f->texts, (const char *)f->line.data, f->line.len, &id);
 	if (r < 0)
 		return r;
 	while (f->counts.len <= id) {
@@ -154,6 +156,8 @@ int folded_write(const struct profile *p, const struct format_options *opt, stru
 
 	if (opt)
 		f.opt = *opt;
+	if (!f.opt.max_bytes)
+		f.opt.max_bytes = FORMAT_OUTPUT_MAX;
 	if (f.opt.value_num >= profile_n_sample_types(p))
 		return err_set(err, -EINVAL, "the profile has no sample type %zu",
 			       f.opt.value_num + 1);

@@ -34,4 +34,23 @@ static void failure_sticks(void **state)
 	buf_fini(&b);
 }
 
-TEST_GROUP(test_buf, TEST(appends_short_and_long_text), TEST(failure_sticks))
+static void a_limit_is_kept(void **state)
+{
+	struct buf b = { .max = 10 };
+
+	buf_put_str(&b, "12345678");
+	buf_put_str(&b, "abc");
+	assert_int_equal(buf_error(&b), -EFBIG);
+	buf_put_byte(&b, '9');
+	assert_int_equal(b.len, 8);
+	buf_clear(&b);
+	assert_int_equal(buf_error(&b), 0);
+	buf_put_str(&b, "1234567890");
+	assert_int_equal(buf_error(&b), 0);
+	assert_int_equal(b.len, 10);
+	buf_printf(&b, "%d", 1);
+	assert_int_equal(buf_error(&b), -EFBIG);
+	buf_fini(&b);
+}
+
+TEST_GROUP(test_buf, TEST(a_limit_is_kept), TEST(appends_short_and_long_text), TEST(failure_sticks))

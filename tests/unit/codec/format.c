@@ -229,6 +229,61 @@ static void no_format_forwards_control_characters(void **state)
 	profile_free(p);
 }
 
+/* 2 MB of names, of which each stack has a hundred: written out, these are 30 GB. */
+static struct profile *amplifying_profile(void)
+{
+	enum { N_NAMES = 40, NAME_BYTES = 50000, DEPTH = 100, N_STACKS = 6000 };
+	uint32_t locations[N_NAMES], stack[DEPTH];
+	int64_t one = 1;
+	struct profile_sample s = { .values = &one };
+	char *name = malloc(NAME_BYTES + 1);
+	struct profile *p;
+
+	assert_non_null(name);
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_add_sample_type(p, "cpu", "nanoseconds"), 0);
+	memset(name, 'a', NAME_BYTES);
+	name[NAME_BYTES] = '\0';
+	for (int i = 0; i < N_NAMES; i++) {
+		name[i] = 'b';
+		locations[i] = fixture_location(p, PROFILE_NONE, 0, name);
+	}
+	for (uint32_t i = 0; i < N_STACKS; i++) {
+		for (uint32_t k = 0; k < DEPTH; k++)
+			stack[k] = locations[(i * 7 + k * 13 + i * k) % N_NAMES];
+		assert_int_equal(profile_add_stack(p, stack, DEPTH, &s.stack), 0);
+		assert_int_equal(profile_add_sample(p, &s), 0);
+	}
+	free(name);
+	return p;
+}
+
+static void the_output_has_a_limit(void **state)
+{
+	const struct format_options opt = { .max_bytes = 8 << 20 };
+	struct profile *p = amplifying_profile();
+	const struct format *f;
+	int n_refused = 0;
+
+	for (size_t i = 0; (f = format_get(i)); i++) {
+		struct buf b = { 0 };
+		struct err err = { 0 };
+		int r;
+
+		if (!format_can_write(f))
+			continue;
+		r = format_write(f, p, &opt, &b, &err);
+		n_refused += r == -EFBIG;
+		if (r == -EFBIG)
+			assert_non_null(strstr(err.msg, "exceeds the limit of 8388608 bytes"));
+		assert_true(r == 0 || r == -EFBIG || r == -ENOTSUP);
+		assert_true(b.len <= opt.max_bytes);
+		buf_fini(&b);
+	}
+	assert_true(n_refused >= 3);
+	profile_free(p);
+}
+
 static void json_formats_are_distinguished_by_their_members(void **state)
 {
 	static const char *const texts[] = {
@@ -290,7 +345,7 @@ TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
 	   TEST(lists_contain_every_format_that_applies),
 	   TEST(the_page_on_formats_has_the_same_table), TEST(losses_of_a_format_are_named),
 	   TEST(written_files_are_recognized), TEST(no_format_forwards_control_characters),
-	   TEST(json_formats_are_distinguished_by_their_members),
+	   TEST(the_output_has_a_limit), TEST(json_formats_are_distinguished_by_their_members),
 	   TEST(folded_stacks_may_begin_with_a_bracket),
 	   TEST(folded_stacks_may_begin_with_an_empty_stack),
 	   TEST(files_without_a_profile_are_refused))
