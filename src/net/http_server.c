@@ -137,7 +137,7 @@ static enum MHD_Result send_response(struct http_server *s, struct http_request 
 
 	if (buf_error(&rs->body)) {
 		rs->status = 500;
-		rs->body.len = 0;
+		buf_clear(&rs->body);
 	}
 	http1_guard_response(s->guard, rq->connection, rs->body.len);
 	m = make_response(rq);

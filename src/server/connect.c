@@ -36,7 +36,7 @@ void connect_refuse(struct rpc *rpc, int r)
 	if (f->retry_s)
 		http_response_add(rs, "Retry-After", f->retry_after);
 	rs->content_type = "application/json";
-	rs->body.len = 0;
+	buf_clear(&rs->body);
 	j = json_to(&rs->body);
 	json_object(&j);
 	json_member_str(&j, "code", f->code);
@@ -192,7 +192,7 @@ void connect_refuse_otlp(struct rpc *rpc, int r)
 	f = failure_record(rpc, r);
 	is_otlp(rpc);
 	rs->status = f->otlp;
-	rs->body.len = 0;
+	buf_clear(&rs->body);
 	if (f->retry_s)
 		http_response_add(rs, "Retry-After", f->retry_after);
 	if (rpc->json)

@@ -65,7 +65,8 @@ static int download_profile(struct rpc *rpc)
 {
 	const char *id = arguments_text(rpc, "format");
 	const struct format *f = format_by_id(id ? id : "pprof");
-	const struct format_options opt = { .title = arguments_text(rpc, "query") };
+	const struct format_options opt = { .title = arguments_text(rpc, "query"),
+					    .max_bytes = rpc->rs->body.max };
 	_cleanup_(query_fini) struct query q = { 0 };
 	_cleanup_(profile_freep) struct profile *p = NULL;
 	struct request rq = { 0 };

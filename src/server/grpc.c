@@ -127,7 +127,7 @@ void grpc_refuse(struct rpc *rpc, int r)
 		return;
 	f = failure_record(rpc, r);
 	rs->content_type = kind;
-	rs->body.len = 0;
+	buf_clear(&rs->body);
 	snprintf(rs->trailer_text, STATUS_ROOM, "%d", f->grpc);
 	escape(text, message, MESSAGE_ROOM);
 	http_response_add_trailer(rs, "grpc-status", rs->trailer_text);

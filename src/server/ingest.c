@@ -67,6 +67,7 @@ struct codec_limits ingest_limits(const struct rpc *rpc)
 		.labels = 64,
 		.label_sum = 4 << 20,
 		.claim = rpc->claim,
+		.claim_profile = rpc->claim_profile,
 		.claim_ctx = rpc->claim_ctx,
 	};
 }

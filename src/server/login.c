@@ -74,7 +74,7 @@ static void put_form(struct rpc *rpc, const char *error)
 	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
 		http_response_add(rs, headers[i].name, headers[i].value);
 	rs->content_type = "text/html; charset=utf-8";
-	rs->body.len = 0;
+	buf_clear(&rs->body);
 	buf_put(&rs->body, ui_login_page_head, sizeof(ui_login_page_head));
 	if (!error && http_request_arg(rpc->rq, "expired"))
 		buf_put_str(&rs->body, "<p role=\"status\">Your session has ended.</p>");

@@ -26,7 +26,10 @@
 #include "base/json_read.h"
 #include "codec/common/wire.h"
 
-enum { MAX_NESTING = 8 };
+enum {
+	MAX_NESTING = 8,
+	OVERHEAD = 40, /* of an allocation: malloc's, and the pointer to it */
+};
 
 /* One call of message_read(). */
 struct reader {
@@ -48,31 +51,54 @@ void message_memory_fini(struct message_memory *m)
 	vec_fini(m);
 }
 
-/* Allocates memory that lives as long as the message. */
-static void *allocate(struct reader *rd, size_t len)
+/* The first MESSAGE_CLAIM_BYTES are within what each request may use. */
+static int claim(struct reader *rd, size_t len)
 {
-	void *p = malloc(len ? len : 1);
+	struct message_memory *m = rd->memory;
+	size_t more;
+	int r;
 
-	if (p && vec_push(rd->memory, p) < 0) {
+	m->used += len + OVERHEAD;
+	if (!m->claim || m->used <= m->claimed + MESSAGE_CLAIM_BYTES)
+		return 0;
+	more = m->used - m->claimed;
+	r = m->claim(m->claim_ctx, more, rd->err);
+	if (r == 0)
+		m->claimed += more;
+	return r;
+}
+
+/* Allocates memory that lives as long as the message. */
+static int allocate(struct reader *rd, size_t len, void **out)
+{
+	int r = claim(rd, len);
+	void *p;
+
+	if (r < 0)
+		return r;
+	p = malloc(len ? len : 1);
+	if (!p || vec_push(rd->memory, p) < 0) {
 		free(p);
-		return NULL;
+		return -ENOMEM;
 	}
-	return p;
+	*out = p;
+	return 0;
 }
 
 /* Strings are NUL-terminated from here on, so a NUL inside is rejected. */
 static int copy_string(struct reader *rd, const void *data, size_t len, const char **out)
 {
-	char *s;
+	void *s = NULL;
+	int r;
 
 	if (len && memchr(data, 0, len))
 		return err_set(rd->err, -EBADMSG, "request: a string contains a NUL byte");
-	s = allocate(rd, len + 1);
-	if (!s)
-		return -ENOMEM;
+	r = allocate(rd, len + 1, &s);
+	if (r < 0)
+		return r;
 	if (len)
 		memcpy(s, data, len);
-	s[len] = 0;
+	((char *)s)[len] = 0;
 	*out = s;
 	return 0;
 }
@@ -85,10 +111,11 @@ static int add_element(struct reader *rd, struct message_list *list, size_t size
 			       MESSAGE_MAX_ELEMENTS);
 	if (list->len == list->cap) {
 		size_t cap = list->cap ? list->cap * 2 : 4;
-		uint8_t *to = allocate(rd, cap * size);
+		void *to = NULL;
+		int r = allocate(rd, cap * size, &to);
 
-		if (!to)
-			return -ENOMEM;
+		if (r < 0)
+			return r;
 		if (list->len)
 			memcpy(to, list->data, list->len * size);
 		list->data = to;

@@ -60,14 +60,26 @@ struct message {
 	size_t n, size;
 };
 
-enum { MESSAGE_MAX_ELEMENTS = 1 << 20, MESSAGE_IGNORED_MAX = 128 };
+enum {
+	MESSAGE_MAX_ELEMENTS = 1 << 20,
+	MESSAGE_IGNORED_MAX = 128,
+	MESSAGE_CLAIM_BYTES = 1 << 20,
+};
 
 /*
  * Owns the strings and lists of decoded messages. Zero-initialize it. It must outlive the decoded
  * struct and is freed as a whole.
+ *
+ * A field of two bytes can need a hundred bytes of memory. @claim, if it is set, is therefore
+ * called before more than MESSAGE_CLAIM_BYTES are allocated, and again for each further ones; if it
+ * fails, decoding fails with its result. Byte strings of JSON are not counted: they are shorter
+ * than the request.
  */
 struct message_memory {
 	VEC(void *);
+	int (*claim)(void *ctx, size_t bytes, struct err *err);
+	void *claim_ctx;
+	size_t used, claimed;
 	/*
 	 * Fields that no table has: names or, of protobuf, numbers, with commas in between. Names
 	 * have other characters than letters, digits and _ replaced; "..." stands for further ones.

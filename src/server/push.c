@@ -134,7 +134,9 @@ static int read_push(struct rpc *rpc, struct ingest *in, struct message_memory *
 /* The response is an empty message: 0 bytes or {}. */
 static int push(struct rpc *rpc)
 {
-	_cleanup_(message_memory_fini) struct message_memory memory = { 0 };
+	_cleanup_(message_memory_fini) struct message_memory memory = { .claim = rpc->claim,
+									.claim_ctx =
+										rpc->claim_ctx };
 	_cleanup_(ingest_fini) struct ingest in;
 	struct response resp;
 	int r;

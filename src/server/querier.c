@@ -194,9 +194,11 @@ static int run(struct querier_call *q, const struct querier_method *m)
 {
 	size_t n = m->request == &diff_message ? QUERIER_SIDES : 1, whole;
 	struct rpc *rpc = q->rpc;
-	int r = message_read(m->request, rpc->json, rpc->body, rpc->len, &q->memory, q->rq,
-			     rpc->err);
+	int r;
 
+	q->memory.claim = rpc->claim;
+	q->memory.claim_ctx = rpc->claim_ctx;
+	r = message_read(m->request, rpc->json, rpc->body, rpc->len, &q->memory, q->rq, rpc->err);
 	for (size_t i = 0; r == 0 && m->check && i < n; i++)
 		r = m->check(&q->query[i], &q->rq[i], rpc);
 	if (r < 0)

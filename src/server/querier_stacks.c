@@ -84,7 +84,7 @@ static int respond_flame_graph(struct querier_call *q, const struct merged_stack
 static int respond_tree(struct querier_call *q, const struct merged_stacks *s, uint32_t max)
 {
 	_cleanup_(flame_tree_fini) struct flame_tree tree = { 0 };
-	_cleanup_(buf_fini) struct buf bytes = { 0 };
+	_cleanup_(buf_fini) struct buf bytes = { .max = q->rpc->rs->body.max };
 	int r = flame_tree_build(&tree, s, max);
 
 	if (r == 0)

@@ -43,7 +43,8 @@ enum {
 	QUERY_BYTES = 16 << 20, /* estimate for one query */
 	LOOKUP_BYTES = 4 << 20, /* estimate for a request that reads labels only */
 	PUSH_FACTOR = 8,        /* estimate: memory of a profile by bytes of its body */
-	CLAIM_FACTOR = 3,       /* estimate: the same by bytes of decompressed data */
+	CLAIM_FACTOR = 3,       /* estimate: the same by bytes of expanded data */
+	CLAIM_STEP = 1 << 20,
 	SHRINK_MS = 1000,
 };
 
@@ -71,31 +72,47 @@ static bool reserve(struct server *s, size_t bytes)
 	return memory_budget_reserve(&s->memory, bytes);
 }
 
-/* What decompressed data of a request takes of the budget. */
+/* The share of the budget for the decompressed and decoded data of a request. */
 struct claims {
 	struct server *server;
-	size_t bytes;
+	size_t bytes, reserved; /* claimed, and reserved for these and further ones */
 };
+
+/* Reserves at least CLAIM_STEP at a time, because the resident memory is read for that. */
+static bool reserve_share(struct claims *c, size_t bytes)
+{
+	size_t free_bytes = c->reserved - c->bytes, more = 0;
+
+	if (bytes > free_bytes)
+		more = bytes - free_bytes > CLAIM_STEP ? bytes - free_bytes : CLAIM_STEP;
+	if (more && !reserve(c->server, more))
+		return false;
+	c->reserved += more;
+	c->bytes += bytes;
+	return true;
+}
 
 /*
  * A request that needs more than half of the budget is refused for good: it might never find room
  * next to the store's memory. Others are refused until there is room.
  */
-static int claim(void *ctx, size_t bytes, struct err *err)
+static int claim_profile(void *ctx, size_t bytes, struct err *err)
 {
 	struct claims *c = ctx;
 	size_t limit = c->server->memory.limit / 2;
-	size_t more = bytes < SIZE_MAX / CLAIM_FACTOR ? CLAIM_FACTOR * bytes : SIZE_MAX;
 
-	if (limit && (more > limit || c->bytes > limit - more))
-		return err_set(err, -EFBIG,
-			       "the decompressed data of the request needs more than half of "
-			       "--memory");
-	if (!reserve(c->server, more))
+	if (limit && (bytes > limit || c->bytes > limit - bytes))
+		return err_set(err, -EFBIG, "the request's data need more than half of --memory");
+	if (!reserve_share(c, bytes))
 		return err_set(err, -ENOMEM,
 			       "the memory budget of the server is exhausted; retry later");
-	c->bytes += more;
 	return 0;
+}
+
+static int claim(void *ctx, size_t bytes, struct err *err)
+{
+	return claim_profile(ctx, bytes < SIZE_MAX / CLAIM_FACTOR ? CLAIM_FACTOR * bytes : SIZE_MAX,
+			     err);
 }
 
 /* False if the request was in another pool before, where it was counted and charged. */
@@ -112,16 +129,34 @@ static int charge_bytes(struct rpc *rpc)
 	return tenant_limits_charge(rpc->limits, rpc->tenant, TENANT_BYTES, len, rpc->err);
 }
 
+/* Runs the method, and replaces a response that is too large by an error. */
+static int run_bounded(struct rpc *rpc)
+{
+	const struct claims *claims = rpc->claim_ctx;
+	struct buf *body = &rpc->rs->body;
+	int r;
+
+	body->max = claims->server->max_response;
+	r = rpc->api->run(rpc);
+	if (r == 0)
+		r = buf_error(body);
+	if (r == -EFBIG)
+		err_set(rpc->err, r, "the response exceeds the limit of %zu bytes; select less",
+			claims->server->max_response);
+	return r;
+}
+
 /*
  * Runs the method if the memory budget allows. Free methods always run: monitoring depends on them.
  */
 static int serve(struct server *s, struct rpc *rpc)
 {
 	size_t bytes = memory_needed(rpc->api, rpc->rq);
-	const struct claims *claims = rpc->claim_ctx;
+	struct claims *claims = rpc->claim_ctx;
 	int r = 0;
 
-	if (bytes && !reserve(s, bytes))
+	claims->reserved = rpc->api->cost == API_PUSH ? CLAIM_STEP : 0;
+	if (bytes + claims->reserved && !reserve(s, bytes + claims->reserved))
 		return err_set(rpc->err, -ENOMEM,
 			       "the memory budget of the server is exhausted; retry later");
 	if (rpc->api->cost != API_FREE && rpc->api->cost != API_VERIFY)
@@ -129,10 +164,10 @@ static int serve(struct server *s, struct rpc *rpc)
 	if (r == 0 && api_is_first(rpc) && rpc->api->cost == API_PUSH)
 		r = charge_bytes(rpc);
 	if (r == 0 && !query_results_begin(s->results, rpc)) {
-		rpc->api->framing(rpc, rpc->api->run);
+		rpc->api->framing(rpc, run_bounded);
 		query_results_end(s->results, rpc);
 	}
-	memory_budget_release(&s->memory, bytes + claims->bytes);
+	memory_budget_release(&s->memory, bytes + claims->reserved);
 	return r;
 }
 
@@ -354,6 +389,7 @@ void requests_answer(void *ctx, const struct http_request *rq, struct http_respo
 	struct err err = { 0 };
 	struct rpc rpc = { .store = s->store,
 			   .claim = claim,
+			   .claim_profile = claim_profile,
 			   .claim_ctx = &claims,
 			   .access = s->access,
 			   .agents = s->agents,

@@ -59,10 +59,12 @@ struct rpc {
 	size_t len;                   /* of body, in bytes */
 	bool json;                    /* the request and the response are JSON, not protobuf */
 	/*
-	 * Claims memory for @bytes of decompressed data until the end of the request; its
+	 * Claims memory for @bytes of expanded data until the end of the request; its
 	 * form is that of struct codec_limits. NULL in requests of the local agent.
 	 */
 	int (*claim)(void *ctx, size_t bytes, struct err *err);
+	/* Claims memory for a profile that is made of such data; or NULL. */
+	int (*claim_profile)(void *ctx, size_t bytes, struct err *err);
 	void *claim_ctx;
 	struct http_response *rs;
 	struct err *err;                 /* never NULL; its message is sent to the client */

@@ -52,8 +52,9 @@ enum {
 	MAX_BODIES = 128 << 20,
 	BODIES_DIVISOR = 4, /* bodies may take this part of the memory budget */
 	MAX_UNSENT = 64 << 20,
-	UNSENT_DIVISOR = 8, /* responses that clients have not received */
-	RETAIN_SECONDS = 30,
+	MAX_RESPONSE = 128 << 20,
+	UNSENT_DIVISOR = 8,   /* responses that clients have not received */
+	RESPONSE_DIVISOR = 4, /* one response, before it is compressed */
 	SESSION_IDLE_MS = 12 * 3600 * 1000,
 	SESSION_MAX_MS = 7 * 24 * 3600 * 1000,
 	STORE_DIVISOR = 2,    /* the store may hold this part of the memory budget */
@@ -312,6 +313,13 @@ static size_t max_unsent(const struct server_options *opt)
 	return part && part < MAX_UNSENT ? part : MAX_UNSENT;
 }
 
+static size_t max_response(const struct server_options *opt)
+{
+	size_t part = opt->max_memory / RESPONSE_DIVISOR;
+
+	return part && part < MAX_RESPONSE ? part : MAX_RESPONSE;
+}
+
 static int open_http(struct server *s, struct err *err)
 {
 	struct http_pool_options pools[POOL_MAX];
@@ -379,6 +387,7 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 	s->memory.limit = opt->max_memory;
 	s->admission = (struct admission){ .opt = &s->opt, .counters = &s->counters };
 	s->seed = hash_seed();
+	s->max_response = max_response(&s->opt);
 	readiness_init(&s->readiness);
 	pthread_mutex_init(&s->lock, NULL);
 	pthread_cond_init(&s->wake, NULL);

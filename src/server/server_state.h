@@ -39,6 +39,7 @@ struct server {
 	struct counters counters;
 	struct memory_budget memory;
 	uint64_t seed; /* of the hashes of tenants */
+	size_t max_response;        /* bytes */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	bool stop, retaining;

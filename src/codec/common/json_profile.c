@@ -251,7 +251,9 @@ int json_profile_add_sample(struct json_profile *jp, const struct profile_sample
 	int r = json_profile_check_limit(jp, profile_n_samples(jp->p), jp->limits.samples,
 					 "samples");
 
-	return r < 0 ? r : json_profile_check(jp, profile_add_sample(jp->p, s));
+	if (r == 0)
+		r = json_profile_check(jp, profile_add_sample(jp->p, s));
+	return r < 0 ? r : codec_account(&jp->account, &jp->limits, jp->p, jp->err);
 }
 
 static int add_label(struct json_profile *jp, struct json_thread *t, const char *key,

@@ -30,6 +30,7 @@ struct json_profile {
 	struct json_read j;
 	struct profile *p;
 	struct codec_limits limits;
+	struct codec_account account;
 	struct err *err;
 	const char *format; /* for errors: "speedscope file" */
 	size_t n_in_stacks; /* frames in all stacks together */

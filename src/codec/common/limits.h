@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct err;
+struct profile;
 
 struct codec_limits {
 	size_t bytes; /* after decompression */
@@ -25,8 +26,23 @@ struct codec_limits {
 	 * failure ends the reading with its result. NULL: memory is not accounted.
 	 */
 	int (*claim)(void *ctx, size_t bytes, struct err *err);
-	void *claim_ctx;
+	/* Claims memory for the profile in the same way, while it grows (codec_account()). */
+	int (*claim_profile)(void *ctx, size_t bytes, struct err *err);
+	void *claim_ctx; /* of both */
 };
+
+/* Memory that is claimed for the profile @p, which is being read. Zero-initialize it. */
+struct codec_account {
+	const struct profile *p;
+	size_t claimed;
+};
+
+/*
+ * Claims what @p has grown by since the last call. Readers call it for each sample, since a sample
+ * of a few bytes may need hundreds. Returns 0 or the result of the claim that failed.
+ */
+int codec_account(struct codec_account *a, const struct codec_limits *max, const struct profile *p,
+		  struct err *err);
 
 /* For files that a user opens; a server sets lower ones. */
 static inline struct codec_limits codec_limits_default(void)

@@ -118,7 +118,7 @@ int text_read_add_sample(struct text_read *at, struct profile_sample *s, const c
 	if (profile_add_stack(at->p, at->ids.data, at->ids.len, &s->stack) < 0 ||
 	    profile_add_sample(at->p, s) < 0)
 		return text_read_no_memory(at);
-	if (profile_n_samples(at->p) <= at->limits.samples)
-		return 0;
-	return text_read_error(at, -EFBIG, "more than %u %s", at->limits.samples, what);
+	if (profile_n_samples(at->p) > at->limits.samples)
+		return text_read_error(at, -EFBIG, "more than %u %s", at->limits.samples, what);
+	return codec_account(&at->account, &at->limits, at->p, at->err);
 }

@@ -42,6 +42,7 @@ struct text text_take_line(struct text *text);
 struct text_read {
 	struct profile *p;
 	struct codec_limits limits;
+	struct codec_account account;
 	struct err *err;
 	size_t line_num; /* from 1; the caller counts */
 	struct {

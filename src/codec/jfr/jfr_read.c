@@ -68,6 +68,7 @@ struct reader {
 	struct codec_limits limits;
 	struct err *err;
 	struct profile *profiles[KINDS];
+	struct codec_account accounts[KINDS];
 	struct jfr_stack_ids ids[KINDS];
 	struct jfr_stacks stacks;
 	struct jfr_chunk *chunk;
@@ -247,7 +248,9 @@ static int add_sample(struct reader *rd, enum kind kind, const struct jfr_value 
 		r = add_labels(rd, p, v);
 	s.labels = rd->labels.data;
 	s.n_labels = (uint32_t)rd->labels.len;
-	return r < 0 ? r : profile_add_sample(p, &s);
+	if (r == 0)
+		r = profile_add_sample(p, &s);
+	return r < 0 ? r : codec_account(&rd->accounts[kind], &rd->limits, p, rd->err);
 }
 
 /*

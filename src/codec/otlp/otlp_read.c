@@ -31,8 +31,9 @@ struct labels {
  */
 struct reader {
 	struct otlp_dictionary d;
-	struct profile *p;  /* being built */
-	otlp_profile_fn fn; /* NULL: merge all profiles */
+	struct profile *p;            /* being built */
+	struct codec_account account; /* of p */
+	otlp_profile_fn fn;           /* NULL: merge all profiles */
 	void *ctx;
 	struct proto_parts resource_profiles;
 	struct wire resource, scope; /* of the current profile */
@@ -314,7 +315,7 @@ static int add_sample(struct reader *rd, uint64_t stack, size_t type, int64_t va
 	if (r == 0 && profile_n_samples(rd->d.p) > rd->d.limits.samples)
 		r = proto_read_error(&rd->d.at, -EFBIG, "more than %u samples",
 				     rd->d.limits.samples);
-	return r;
+	return r < 0 ? r : codec_account(&rd->account, &rd->d.limits, rd->d.p, rd->d.at.err);
 }
 
 static int read_sample(struct reader *rd, struct wire w, size_t type)
@@ -442,6 +443,7 @@ static int add_profile(struct reader *rd, struct wire profile)
 
 static int new_profile(struct reader *rd)
 {
+	rd->account = (struct codec_account){ 0 };
 	if (profile_new(&rd->p) < 0)
 		return proto_read_no_memory(&rd->d.at);
 	otlp_dictionary_set_profile(&rd->d, rd->p);

@@ -39,6 +39,7 @@ enum {
 struct reader {
 	struct profile *p;
 	struct codec_limits limits;
+	struct codec_account account;
 	struct proto_read at;
 	struct proto_parts parts[PPROF_N_FIELDS]; /* of TOP_PARTS, by field number */
 	struct proto_scalars top;                 /* of TOP_SCALARS */
@@ -465,7 +466,8 @@ static int read_sample(struct reader *rd, struct wire w)
 	s.n_labels = (uint32_t)rd->labels.len;
 	s.labels = rd->labels.data;
 	s.values = rd->values.data;
-	return proto_read_check(&rd->at, profile_add_sample(rd->p, &s));
+	r = proto_read_check(&rd->at, profile_add_sample(rd->p, &s));
+	return r < 0 ? r : codec_account(&rd->account, &rd->limits, rd->p, rd->at.err);
 }
 
 /* Reads the entries of one table; errors name the entry by its index in the file. */

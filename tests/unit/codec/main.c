@@ -2,6 +2,7 @@
 int test_tracks(void);
 int test_wire(void);
 int test_gzip(void);
+int test_limits(void);
 int test_id_map(void);
 int test_jfr_cursor(void);
 int test_jfr_read(void);
@@ -37,6 +38,7 @@ int main(void)
 	failed += test_tracks();
 	failed += test_wire();
 	failed += test_gzip();
+	failed += test_limits();
 	failed += test_id_map();
 	failed += test_jfr_cursor();
 	failed += test_jfr_read();

@@ -117,7 +117,50 @@ static void a_field_of_another_wire_type_is_refused(void **state)
 	assert_int_equal(message_read(&outer, false, "\x0a\x05x", 3, &memory, &o, NULL), -EBADMSG);
 }
 
+/* Adds what is claimed to *@ctx, and refuses it beyond 4 MiB. */
+static int claim(void *ctx, size_t bytes, struct err *err)
+{
+	size_t *claimed = ctx;
+
+	if (*claimed + bytes > 4 * MESSAGE_CLAIM_BYTES)
+		return err_set(err, -ENOMEM, "enough");
+	*claimed += bytes;
+	return 0;
+}
+
+/* @n empty texts, which are two bytes each, or empty elements of the list. */
+static int read_many(uint8_t tag, size_t n, size_t *claimed)
+{
+	_cleanup_(message_memory_fini) struct message_memory memory = { .claim = claim,
+									.claim_ctx = claimed };
+	_cleanup_(buf_fini) struct buf proto = { 0 };
+	struct outer o = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		buf_put_byte(&proto, tag);
+		buf_put_byte(&proto, 0);
+	}
+	*claimed = 0;
+	return message_read(&outer, false, proto.data, proto.len, &memory, &o, NULL);
+}
+
+static void memory_is_claimed_before_it_is_allocated(void **state)
+{
+	const uint8_t text = 1 << 3 | WIRE_LEN, list = 4 << 3 | WIRE_LEN;
+	size_t claimed;
+
+	assert_int_equal(read_many(text, 1000, &claimed), 0);
+	assert_int_equal(claimed, 0);
+	assert_int_equal(read_many(text, 80000, &claimed), 0);
+	assert_in_range(claimed, MESSAGE_CLAIM_BYTES, 4 * MESSAGE_CLAIM_BYTES);
+	assert_int_equal(read_many(text, 1000000, &claimed), -ENOMEM);
+	assert_int_equal(read_many(list, 100000, &claimed), 0);
+	assert_in_range(claimed, MESSAGE_CLAIM_BYTES, 4 * MESSAGE_CLAIM_BYTES);
+	assert_int_equal(read_many(list, 1000000, &claimed), -ENOMEM);
+}
+
 TEST_GROUP(test_message, TEST(protobuf_and_json_decode_alike),
 	   TEST(ignored_fields_are_listed_in_bounds),
 	   TEST(an_invalid_message_is_refused_with_a_reason),
-	   TEST(a_field_of_another_wire_type_is_refused))
+	   TEST(a_field_of_another_wire_type_is_refused),
+	   TEST(memory_is_claimed_before_it_is_allocated))
