@@ -20,41 +20,13 @@
 
 #include "arch/arch.h"
 #include "base/bisect.h"
+#include "base/cursor.h"
 #include "base/err.h"
 #include "capture/process_pages.h"
 
-/* The unread remainder of a note or a file. */
-struct cursor {
-	const uint8_t *data;
-	size_t len;
-};
-
-static const void *take(struct cursor *c, size_t len)
-{
-	const uint8_t *at = c->data;
-
-	if (len > c->len)
-		return NULL;
-	c->data += len;
-	c->len -= len;
-	return at;
-}
-
 static bool take_u64(struct cursor *c, uint64_t *out)
 {
-	const void *at = take(c, sizeof(*out));
-
-	if (at)
-		memcpy(out, at, sizeof(*out));
-	return at;
-}
-
-/* A NUL-terminated string, or NULL. */
-static const char *take_string(struct cursor *c)
-{
-	size_t len = strnlen((const char *)c->data, c->len);
-
-	return len < c->len ? take(c, len + 1) : NULL;
+	return cursor_copy(c, out, sizeof(*out));
 }
 
 /* ---- segments ----------------------------------------------------------------- */
@@ -173,7 +145,7 @@ static int add_mapped_file(struct core *c, size_t n_sorted, struct core_region m
 static int read_registers(struct core *c, struct cursor note)
 {
 	struct user_regs_struct u;
-	const struct elf_prstatus *status = take(&note, sizeof(*status));
+	const struct elf_prstatus *status = cursor_take(&note, sizeof(*status));
 
 	if (!status)
 		return -EBADMSG;
@@ -197,10 +169,10 @@ static int read_mapped_files(struct core *c, struct cursor note)
 	if (!take_u64(&names, &n) || !take_u64(&names, &page) || n > names.len / 24)
 		return -EBADMSG;
 	entries = (struct cursor){ names.data, n * 24 };
-	take(&names, n * 24);
+	cursor_take(&names, n * 24);
 	for (uint64_t i = 0; i < n && r == 0; i++) {
 		struct core_region mapped = { 0 };
-		const char *path = take_string(&names);
+		const char *path = cursor_string(&names);
 
 		take_u64(&entries, &mapped.start);
 		take_u64(&entries, &mapped.end);
@@ -222,7 +194,7 @@ static int read_words(struct core *c, struct cursor note)
 
 	if (!take_u64(&note, &key.at))
 		return -EBADMSG;
-	words = take(&note, PROCESS_PAGE_WORDS / 8);
+	words = cursor_take(&note, PROCESS_PAGE_WORDS / 8);
 	load = c->loads.len ? bsearch(&key, c->loads.data, c->loads.len, sizeof(key), load_order)
 			    : NULL;
 	if (!words || !load || load->len != PROCESS_PAGE)
@@ -244,8 +216,8 @@ static int read_file(struct core *c, struct cursor note)
 
 	if (!take_u64(&note, &i) || !take_u64(&note, &size))
 		return -EBADMSG;
-	id = take(&note, sizeof(f->build_id));
-	path = id ? take_string(&note) : NULL;
+	id = cursor_take(&note, sizeof(f->build_id));
+	path = id ? cursor_string(&note) : NULL;
 	if (!path || i > c->files.len || i >= CORE_FILES_MAX)
 		return -EBADMSG;
 	if (i == c->files.len && vec_push(&c->files, (struct core_file){ .path = path }) < 0)
@@ -310,13 +282,13 @@ static int read_notes(struct core *c, const struct cursor *file, const Elf64_Phd
 	notes = (struct cursor){ file->data + ph->p_offset, ph->p_filesz };
 	while (notes.len && r == 0) {
 		Elf64_Nhdr n;
-		const void *head = take(&notes, sizeof(n)), *owner, *desc;
+		const void *head = cursor_take(&notes, sizeof(n)), *owner, *desc;
 
 		if (!head)
 			return -EBADMSG;
 		memcpy(&n, head, sizeof(n));
-		owner = take(&notes, ((size_t)n.n_namesz + 3) & ~(size_t)3);
-		desc = owner ? take(&notes, ((size_t)n.n_descsz + 3) & ~(size_t)3) : NULL;
+		owner = cursor_take(&notes, ((size_t)n.n_namesz + 3) & ~(size_t)3);
+		desc = owner ? cursor_take(&notes, ((size_t)n.n_descsz + 3) & ~(size_t)3) : NULL;
 		if (!desc || !n.n_namesz || ((const char *)owner)[n.n_namesz - 1])
 			return -EBADMSG;
 		r = read_note(c, owner, n.n_type, (struct cursor){ desc, n.n_descsz });

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_base64(void);
 int test_buf(void);
+int test_cursor(void);
 int test_decimal(void);
 int test_dir(void);
 int test_err(void);
@@ -28,6 +29,7 @@ int main(void)
 
 	n_failed += test_base64();
 	n_failed += test_buf();
+	n_failed += test_cursor();
 	n_failed += test_decimal();
 	n_failed += test_dir();
 	n_failed += test_err();
