@@ -272,7 +272,7 @@ static __always_inline int user_stack_begin(struct counters *c, struct walk *w, 
 	struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
 	struct task_struct *task = (void *)bpf_get_current_task();
 
-	w->fs_base = BPF_CORE_READ(task, ARCH_THREAD_POINTER);
+	w->thread_pointer = BPF_CORE_READ(task, ARCH_THREAD_POINTER);
 	w->is_published = p && is_published(p, &w->record.head);
 	if (w->is_published) {
 		w->process = *p;

@@ -141,7 +141,7 @@ static void copy_all(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct unwind_walk_input in = { .read = read_memory, .fs_base = 0x7000 };
+	struct unwind_walk_input in = { .read = read_memory, .thread_pointer = 0x7000 };
 	struct memory m = { 0 };
 	const uint64_t *words, *vm_words;
 	bool complete, cut;

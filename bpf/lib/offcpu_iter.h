@@ -52,7 +52,7 @@ static __always_inline int off_fill(struct raw_record *r, struct task_struct *ta
 	r->head.off_state = t->state;
 	bpf_probe_read_kernel(r->head.comm, sizeof(r->head.comm), &task->comm);
 	regs_copy(r->regs, &regs.user);
-	r->fs_base = task->ARCH_THREAD_POINTER;
+	r->thread_pointer = task->ARCH_THREAD_POINTER;
 	r->stack_at = *regs_sp(&regs.user);
 	return mode_is_32bit(regs_mode(&regs.user)) ? -1 : 0;
 }

@@ -90,7 +90,7 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 	if (!r)
 		return;
 	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
-	r->fs_base = w->fs_base;
+	r->thread_pointer = w->thread_pointer;
 	/*
 	 * The mask is applied right before its use: the verifiers of 5.10 and 6.1 forget the bounds
 	 * of a value that is spilled to the stack.

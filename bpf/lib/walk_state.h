@@ -132,8 +132,8 @@ struct walk {
 	__u32 rule; /* id of the current frame's rule */
 	__u64 window[WALK_WINDOW / 8];
 
-	__u64 fs_base; /* TLS base of the thread */
-	__u64 folded;  /* the frame passed last, if its word was omitted; 0 otherwise */
+	__u64 thread_pointer;
+	__u64 folded; /* the frame passed last, if its word was omitted; 0 otherwise */
 	__u32 n_loops[VM_SLOTS_MAX]; /* frames of each runtime's loop so far */
 	__u32 vm_run[VM_SLOTS_MAX];  /* enum walk_run */
 	__u64 loop_aux;              /* aux in the innermost frame of a loop */

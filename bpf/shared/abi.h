@@ -145,7 +145,7 @@ struct sample_record {
 struct raw_record {
 	struct record_header head; /* n_words == n_kernel */
 	__u64 regs[UREG_COUNT];
-	__u64 fs_base; /* TLS base of the thread, by which runtimes identify it */
+	__u64 thread_pointer; /* by which runtimes identify the thread */
 	__u64 kernel[KERNEL_FRAMES_MAX];
 	__u64 stack_at; /* address of stack[0]: just below rsp, or the next page that is present */
 	/*

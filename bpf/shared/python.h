@@ -89,7 +89,7 @@ static inline __u64 python_cookie_of(const __u64 words[PYTHON_COOKIE_WORDS])
 
 /* Where the state of a thread was last found. */
 struct python_thread {
-	__u64 fs_base;
+	__u64 thread_pointer;
 	__u64 state;
 	__u32 pid;
 	__u32 pad;

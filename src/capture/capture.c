@@ -103,7 +103,7 @@ static int read_registers(struct core *c, int tid, struct err *err)
 		return err_set(err, -errno, "cannot read the registers of thread %d: %s", tid,
 			       strerror(errno));
 	arch_registers(&u, c->regs);
-	c->fs_base = arch_thread_pointer(&u);
+	c->thread_pointer = arch_thread_pointer(&u);
 	c->pid = tid;
 	return 0;
 }
@@ -328,7 +328,7 @@ static int walk_stopped(struct thread_capture *t, int tid, struct err *err)
 		return err_set(err, r, "cannot read the mappings of process %d: %s", t->opt->pid,
 			       strerror(-r));
 	memcpy(thread.regs, t->core.regs, sizeof(thread.regs));
-	thread.fs_base = t->core.fs_base;
+	thread.thread_pointer = t->core.thread_pointer;
 	return stack_trace_walk(t->trace, &thread);
 }
 

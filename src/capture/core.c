@@ -155,7 +155,7 @@ static int read_registers(struct core *c, struct cursor note)
 	memcpy(&c->pid, (const uint8_t *)status + offsetof(struct elf_prstatus, pr_pid),
 	       sizeof(c->pid));
 	arch_registers(&u, c->regs);
-	c->fs_base = arch_thread_pointer(&u);
+	c->thread_pointer = arch_thread_pointer(&u);
 	return 0;
 }
 

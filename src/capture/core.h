@@ -73,7 +73,7 @@ struct core_load {
 
 struct core {
 	uint64_t regs[UREG_COUNT];
-	uint64_t fs_base;
+	uint64_t thread_pointer;
 	int pid; /* of the thread whose registers these are */
 	struct {
 		VEC(struct core_region);

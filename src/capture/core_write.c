@@ -54,7 +54,7 @@ static void put_registers(struct buf *b, const struct core *c)
 	struct user_regs_struct u;
 
 	_Static_assert(sizeof(status.pr_reg) == sizeof(u), "core(5) stores the same registers");
-	arch_user_registers(c->regs, c->fs_base, &u);
+	arch_user_registers(c->regs, c->thread_pointer, &u);
 	memcpy(&status.pr_reg, &u, sizeof(u));
 	put_note(b, "CORE", NT_PRSTATUS, NULL, 0, &status, sizeof(status));
 }

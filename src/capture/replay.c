@@ -148,7 +148,7 @@ static int add_region(struct replaying *r, const struct core_region *region)
 static int walk(struct replaying *r)
 {
 	struct stack_trace_thread thread = { .pid = r->core.pid,
-					     .fs_base = r->core.fs_base,
+					     .thread_pointer = r->core.thread_pointer,
 					     .read = core_read_memory,
 					     .ctx = &r->core };
 	int e = open_files(r);

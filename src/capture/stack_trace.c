@@ -196,7 +196,7 @@ static bool need_file(void *ctx, uint32_t file)
 int stack_trace_walk(struct stack_trace *t, const struct stack_trace_thread *thread)
 {
 	struct memory memory = { thread, t };
-	struct unwind_walk_input in = { .fs_base = thread->fs_base,
+	struct unwind_walk_input in = { .thread_pointer = thread->thread_pointer,
 					.stack_at = thread->regs[UREG_SP],
 					.is_stopped = true,
 					.read = read_memory,

@@ -31,7 +31,7 @@ struct stack_trace_mapping {
 struct stack_trace_thread {
 	int pid;
 	uint64_t regs[UREG_COUNT];
-	uint64_t fs_base;
+	uint64_t thread_pointer;
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len); /* 0 or negative */
 	void *ctx;
 };

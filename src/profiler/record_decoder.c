@@ -328,7 +328,7 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 
 	copy_lists(rec, lists);
 	memcpy(in.regs, rec->regs, sizeof(in.regs));
-	in.fs_base = rec->fs_base;
+	in.thread_pointer = rec->thread_pointer;
 	d->read_pid = h->pid;
 	for (int attempt = 0; again; attempt++) {
 		if (process_table_mappings(d->opts.procs, d->program, d->now_ns, &in.process) < 0)

@@ -213,7 +213,7 @@ static void walker_begin(struct unwind_walker *w, const struct unwind_walk_input
 	w->copy_alone = false;
 	w->missing = 0;
 	memcpy(w->state.leaf_regs, in->regs, sizeof(in->regs));
-	w->state.fs_base = in->fs_base;
+	w->state.thread_pointer = in->thread_pointer;
 	w->state.record.head.flags = 0;
 	w->state.record.head.n_words = 0;
 	w->state.record.head.n_kernel = 0;

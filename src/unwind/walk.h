@@ -40,7 +40,7 @@ struct unwind_walk_input {
 	size_t stack_len;
 	uint64_t stack_at;
 	const struct unwind_rest *rest; /* NULL: @read has the memory above the copy */
-	uint64_t fs_base;               /* TLS base of the thread */
+	uint64_t thread_pointer;
 	/* The process is stopped: what @read returns is as good as the copy of the stack. */
 	bool is_stopped;
 	/*

@@ -193,7 +193,7 @@ static int check(pid_t pid, const char *expected, long rounds)
 	in.stack = snap.stack.data;
 	in.stack_len = snap.stack.len;
 	in.stack_at = in.regs[UREG_SP];
-	in.fs_base = arch_thread_pointer(&u);
+	in.thread_pointer = arch_thread_pointer(&u);
 	in.ctx = memory;
 	memory_note(memory, true);
 	describe(l, walk(l, &im, &in), text);

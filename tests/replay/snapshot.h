@@ -16,8 +16,7 @@
 struct snapshot_mapping {
 	struct unwind_mapping map;
 	char path[PROCESS_IMAGE_PATH_MAX];
-	uint64_t file_size; /* size of the mapped file, to notice that the path has another file now
-			     */
+	uint64_t file_size; /* of the mapped file; the path may have another one now */
 };
 
 struct snapshot {

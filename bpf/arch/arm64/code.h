@@ -24,6 +24,16 @@ ARCH_FN __u64 arch_code_address(__u64 addr, __u64 mask)
 	return addr & mask;
 }
 
+/*
+ * The C library's structure ends at the thread pointer or a few words behind it. Its size depends
+ * on the library: 1,824 bytes in glibc 2.41, 200 in musl. The structures of two threads are at
+ * least a stack apart.
+ */
+ARCH_FN int arch_is_thread_id(__u64 id, __u64 tp)
+{
+	return tp - id < 4096;
+}
+
 /* BL */
 ARCH_FN int arch_is_direct_call(__u64 before)
 {

@@ -18,6 +18,12 @@ enum {
 
 #define arch_code_address(addr, mask) (addr)
 
+/* The thread pointer is the address of the C library's structure. */
+ARCH_FN int arch_is_thread_id(__u64 id, __u64 tp)
+{
+	return id == tp;
+}
+
 ARCH_FN int x86_is_indirect_call(__u64 before, __u32 i, __u8 mask, __u8 mode)
 {
 	return arch_byte(&before, i) == 0xff && (arch_byte(&before, i + 1) & mask) == mode;

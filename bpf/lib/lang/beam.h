@@ -63,7 +63,7 @@ static __always_inline __u64 beam_current(const struct walk *w, const struct bea
 
 	if (read_user(&key, sizeof(key), bias + vm->thread_key) || key >= BEAM_KEYS_MAX ||
 	    read_user(&scheduler, sizeof(scheduler),
-		      w->fs_base + BEAM_KEYS + (__u64)key * BEAM_KEY_BYTES + 8) ||
+		      w->thread_pointer + BEAM_KEYS + (__u64)key * BEAM_KEY_BYTES + 8) ||
 	    read_user(&process, sizeof(process), scheduler + vm->current))
 		return 0;
 	return process;
@@ -168,7 +168,7 @@ static __always_inline int beam_step_generated(struct walk *w, __u32 which, __u3
 	if (r != WALK_CONTINUE)
 		return r;
 	w->lang.beam.at = w->regs[UREG_SP];
-	if (w->fs_base - w->regs[UREG_SP] < BEAM_THREAD_BYTES)
+	if (w->thread_pointer - w->regs[UREG_SP] < BEAM_THREAD_BYTES)
 		r = beam_outer_stack(which, slot);
 	if (r == WALK_OTHER)
 		return walk_done(w);

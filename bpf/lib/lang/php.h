@@ -33,7 +33,7 @@ static __always_inline __u64 php_find_globals(const struct walk *w, const struct
 		return 0;
 	if (php->globals_kind == PHP_GLOBALS_TLS_SLOT && read_user(&tls, sizeof(tls), bias + tls))
 		return 0;
-	if (read_user(&storage, sizeof(storage), w->fs_base + tls) || !storage)
+	if (read_user(&storage, sizeof(storage), w->thread_pointer + tls) || !storage)
 		return 0;
 	return storage + globals;
 }

@@ -3,10 +3,11 @@
 
 /*
  * CPython's frames. The thread state is found in the interpreters' lists by pthread_self(), which
- * is the thread's FS base with glibc and with musl. The result therefore does not depend on which
+ * the thread pointer shows with glibc and with musl. The result therefore does not depend on which
  * thread holds the GIL, and no thread-local variable has to be located. Loops are bounded, because
  * the process's lists may be corrupt.
  */
+#include "bpf/arch/code.h"
 #include "bpf/lib/lang/python_copy.h"
 #include "bpf/lib/walk_state.h"
 
@@ -16,7 +17,7 @@ enum {
 
 static __always_inline struct python_thread *python_cached(struct walk *w)
 {
-	__u64 key = w->fs_base ^ ((__u64)w->record.head.pid << 32);
+	__u64 key = w->thread_pointer ^ ((__u64)w->record.head.pid << 32);
 
 	return &w->lang.python.threads[((key * 0x9e3779b97f4a7c15ULL) >> 56) &
 				       (PYTHON_THREADS_CACHED - 1)];
@@ -27,7 +28,8 @@ static __always_inline int python_is_own(struct walk *w, const struct python_vm 
 {
 	__u64 id = 0;
 
-	return at && !read_user(&id, sizeof(id), at + py->thread_id) && id == w->fs_base;
+	return at && !read_user(&id, sizeof(id), at + py->thread_id) &&
+	       arch_is_thread_id(id, w->thread_pointer);
 }
 
 /*
@@ -86,7 +88,7 @@ WALK_FN int python_look(__u32 which, __u32 vm)
 	next = w->vm_at;
 	if (python_is_own(w, py, next) && !python_first_frame(w, py, next)) {
 		t = python_cached(w);
-		t->fs_base = w->fs_base;
+		t->thread_pointer = w->thread_pointer;
 		t->pid = w->record.head.pid;
 		t->state = next;
 		w->lang.python.found = 1;
@@ -131,7 +133,7 @@ WALK_FN int python_begin(__u32 which, __u32 slot)
 		return WALK_STOP;
 	w->lang.python.interp = 0;
 	t = python_cached(w);
-	if (t->fs_base == w->fs_base && t->pid == w->record.head.pid &&
+	if (t->thread_pointer == w->thread_pointer && t->pid == w->record.head.pid &&
 	    python_is_own(w, py, t->state) && python_is_linked(py, t->state) &&
 	    !python_first_frame(w, py, t->state))
 		return WALK_CONTINUE;

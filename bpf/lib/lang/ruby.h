@@ -26,7 +26,7 @@ static __always_inline __u64 ruby_tls(struct walk *w, __u64 index_at)
 	__u64 index[2], dtv = 0, block = 0;
 
 	if (read_user(index, sizeof(index), index_at) ||
-	    read_user(&dtv, sizeof(dtv), w->fs_base + 8) ||
+	    read_user(&dtv, sizeof(dtv), w->thread_pointer + 8) ||
 	    read_user(&block, sizeof(block), dtv + index[0] * 16))
 		return 0;
 	return block + index[1];
@@ -42,7 +42,7 @@ static __always_inline int ruby_is_own(struct walk *w, __u64 ec)
 	    read_user(w->vm_frame.words, VM_FRAME_BYTES, thread))
 		return 0;
 	for (int i = 0; i < RUBY_THREAD_WORDS; i++)
-		own |= w->vm_frame.words[i] == w->fs_base;
+		own |= arch_is_thread_id(w->vm_frame.words[i], w->thread_pointer);
 	return own;
 }
 
@@ -117,7 +117,7 @@ WALK_FN int ruby_begin(__u32 which, __u32 slot)
 	if (ruby->how == RUBY_CONTEXT_TLS)
 		at = ruby_tls(w, at);
 	else if (ruby->how == RUBY_CONTEXT_STATIC)
-		at = w->fs_base + ruby->context;
+		at = w->thread_pointer + ruby->context;
 	if (read_user(&ec, sizeof(ec), at) || !ec)
 		return WALK_STOP;
 	if (ruby->how == RUBY_CONTEXT_GLOBAL && !ruby_is_own(w, ec))

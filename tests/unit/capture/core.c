@@ -17,7 +17,7 @@ enum { RIP = 0x401234, REGION = 0x400000, WORD_AT = 1000 };
 static void write_core(struct buf *out, const uint8_t *memory)
 {
 	static const char trace[] = "#0 main\n", bytes[] = "parts of it";
-	_cleanup_(core_fini) struct core c = { .pid = 42, .fs_base = 7 };
+	_cleanup_(core_fini) struct core c = { .pid = 42, .thread_pointer = 7 };
 	_cleanup_(process_pages_freep) struct process_pages *pages = NULL;
 	struct core_file f = { .path = "/bin/x", .size = 100, .build_id = { 2, { 0xab, 0xcd } } };
 	struct core_region region = { .start = REGION, .end = REGION + 8192, .file_off = 4096 };
@@ -56,7 +56,7 @@ static void a_written_core_file_is_read_back(void **state)
 	write_core(&b, memory);
 	assert_int_equal(core_parse(&c, b.data, b.len, NULL), 0);
 	assert_int_equal(c.pid, 42);
-	assert_int_equal(c.fs_base, 7);
+	assert_int_equal(c.thread_pointer, 7);
 	assert_int_equal(c.regs[UREG_PC], RIP);
 	assert_int_equal(c.regions.len, 1);
 	assert_int_equal(c.regions.data[0].start, REGION);

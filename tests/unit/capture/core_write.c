@@ -115,12 +115,12 @@ static void every_register_is_read_back(void **state)
 
 	for (size_t i = 0; i < UREG_COUNT; i++)
 		w->c.regs[i] = 0x1111 * (i + 1);
-	w->c.fs_base = 0xf5;
+	w->c.thread_pointer = 0xf5;
 	w->c.pid = 4711;
 	finish(w);
 	assert_int_equal(core_parse(&c, w->out.data, w->out.len, NULL), 0);
 	assert_memory_equal(c.regs, w->c.regs, sizeof(c.regs));
-	assert_int_equal(c.fs_base, 0xf5);
+	assert_int_equal(c.thread_pointer, 0xf5);
 	assert_int_equal(c.pid, 4711);
 	assert_int_equal(c.regions.len, 0);
 	assert_int_equal(c.files.len, 0);
