@@ -366,10 +366,15 @@ static __always_inline void kernel_stack(void *ctx, struct walk *w)
  */
 static __always_inline int saved_registers(struct walk *w)
 {
-	struct saved_regs regs = {};
-	int r = regs_of_current(&regs);
+	/* not on the stack, of which a sched_switch program has too little; the window is empty
+	 * still */
+	struct saved_regs *regs = (void *)w->window;
+	int r;
 
-	if (r >= 0 && is_in_exec(&regs))
+	_Static_assert(sizeof(*regs) <= sizeof(w->window), "registers fit into the window");
+	__builtin_memset(regs, 0, sizeof(*regs));
+	r = regs_of_current(regs);
+	if (r >= 0 && is_in_exec(regs))
 		w->record.head.flags |= RECORD_IN_EXEC;
 	if (r > 0)
 		w->record.head.flags |= RECORD_NO_USER;
@@ -377,12 +382,12 @@ static __always_inline int saved_registers(struct walk *w)
 		walk_fail(w, WALK_ERR_NO_REGISTERS);
 	if (r)
 		return 0;
-	if (mode_is_32bit(regs_mode(&regs.user))) {
+	if (mode_is_32bit(regs_mode(&regs->user))) {
 		walk_fail(w, WALK_ERR_COMPAT_32BIT);
 		return 0;
 	}
-	regs_copy(w->leaf_regs, &regs.user);
-	if (saved_by_trap(&regs))
+	regs_copy(w->leaf_regs, &regs->user);
+	if (saved_by_trap(regs))
 		breakpoint_undo(w);
 	return 1;
 }
@@ -392,6 +397,9 @@ static __always_inline int user_registers(struct perf_event_ctx *ctx, struct wal
 	if (in_kernel)
 		return saved_registers(w);
 	regs_copy(w->leaf_regs, &ctx->regs);
+	/* else the compiler merges this with the copy above, at a computed address of the context
+	 */
+	asm volatile("" ::: "memory");
 	return 1;
 }
 

@@ -19,15 +19,24 @@
 enum { EH_FRAME_WORDS = 128 }; /* words of the frame that are searched; libgcc's have 70 */
 
 /*
- * True if @slot and @cfa are of the context of the handler. In the context the slot of the return
- * address (DWARF column 16), an unused slot, the CFA and the address of the code are consecutive.
+ * WALK_CONTINUE and w->handler if the context of a handler to which the current frame returns, at
+ * @ra, has the slot of its return address (DWARF column 16) at @at; WALK_STOP if the stack cannot
+ * be read there, or at the frame's end; else WALK_OTHER. In the context that slot, an unused slot,
+ * the CFA and the address of the code are consecutive. A function of its own, because the verifier
+ * would check it in each turn of a loop: that was half of its work on a walk.
  */
-static __always_inline int is_handler_context(const struct walk *w, __u64 slot, __u64 cfa, __u64 ra)
+WALK_FN int walk_is_handler(__u32 which, __u64 at, __u64 ra)
 {
-	__u64 saved = 0;
+	struct walk *w = walk_get(which);
+	__u64 slot = 0, cfa = 0, saved = 0;
 
-	return cfa > w->cfa && cfa == slot + 8 && !read_user(&saved, sizeof(saved), slot) &&
-	       saved == ra;
+	if (!w || at + 16 >= w->cfa || stack_word(w, at, &slot) || stack_word(w, at + 16, &cfa))
+		return WALK_STOP;
+	if (cfa <= w->cfa || cfa != slot + 8 || read_user(&saved, sizeof(saved), slot) ||
+	    saved != ra)
+		return WALK_OTHER;
+	w->handler.cfa = cfa;
+	return stack_word(w, at + 24, &w->handler.pc) ? WALK_STOP : WALK_CONTINUE;
 }
 
 /*
@@ -37,20 +46,16 @@ static __always_inline int is_handler_context(const struct walk *w, __u64 slot, 
 WALK_FN int walk_find_handler(__u32 which, __u64 ra)
 {
 	struct walk *w = walk_get(which);
-	__u64 at, word = 0, before = 0, slot = 0;
+	__u64 at;
 
 	if (!w)
 		return WALK_STOP;
 	at = w->regs[UREG_SP];
 	for (int i = 0; i < EH_FRAME_WORDS; i++, at += 8) {
-		if (at >= w->cfa || stack_word(w, at, &word))
-			return WALK_STOP;
-		if (is_handler_context(w, slot, word, ra)) {
-			w->handler.cfa = word;
-			return stack_word(w, at + 8, &w->handler.pc) ? WALK_STOP : WALK_CONTINUE;
-		}
-		slot = before;
-		before = word;
+		int r = walk_is_handler(which, at, ra);
+
+		if (r != WALK_OTHER)
+			return r;
 	}
 	return WALK_STOP;
 }

@@ -299,6 +299,27 @@ static __always_inline void vm_push(struct walk *w, __u32 slot, __u64 addr, __u3
 		vm_remember(w, head, second);
 }
 
+/* Pushes a frame of generated code of @vm among the words of the stack; @second ends with its
+ * cookie. */
+static __always_inline void vm_push_words(struct walk *w, __u32 object, __u32 vm, __u64 addr,
+					  __u64 second)
+{
+	__u64 head = VM_FRAME_WORD(object, vm & 0xff, addr);
+
+	w->folded = 0;
+	w->n_second_words++;
+	walk_push(w, head);
+	walk_push(w, second);
+	vm_note(w, head, (__u32)second);
+}
+
+/* Does the same as vm_push_words() for a function at @addr and a place in it. */
+static __always_inline void vm_push_place(struct walk *w, __u32 object, __u32 vm, __u64 addr,
+					  __u32 place, __u32 cookie)
+{
+	vm_push_words(w, object, vm, addr, VM_PLACE_WORD(place & 0xffffff, cookie));
+}
+
 /* Begins the list of a runtime. */
 static __always_inline void vm_start(struct walk *w)
 {

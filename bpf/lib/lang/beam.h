@@ -33,18 +33,6 @@ static __always_inline void beam_walk_begin(struct walk *w)
 	w->lang.beam.module = w->lang.beam.module_end = 0;
 }
 
-static __always_inline void beam_push(struct walk *w, __u32 object, __u32 vm, __u64 addr,
-				      __u32 place, __u32 cookie)
-{
-	__u64 head = VM_FRAME_WORD(object, vm & 0xff, addr);
-
-	w->folded = 0;
-	w->n_second_words++;
-	walk_push(w, head);
-	walk_push(w, VM_PLACE_WORD(place & 0xffffff, cookie));
-	vm_note(w, head, cookie);
-}
-
 /* True if @at is in the heap and stack of the process at @process. */
 static __always_inline int beam_has_stack(const struct beam_vm *vm, __u64 process, __u64 at)
 {
@@ -144,14 +132,14 @@ static __always_inline int beam_push_at_pc(struct walk *w, __u32 which, __u32 sl
 	if (r == WALK_CONTINUE)
 		r = beam_find_function(which, slot, pc);
 	if (r == WALK_CONTINUE) {
-		beam_push(w, BEAM_FUNCTION, vm, w->lang.beam.info, pc - w->lang.beam.info,
-			  w->lang.beam.cookie);
+		vm_push_place(w, BEAM_FUNCTION, vm, w->lang.beam.info, pc - w->lang.beam.info,
+			      w->lang.beam.cookie);
 		return r;
 	}
 	if (exit < w->mapping.start || exit >= w->mapping.end)
 		return WALK_OTHER;
 	if (!w->is_call)
-		beam_push(w, BEAM_STUB, vm, 0, 0, 1);
+		vm_push_place(w, BEAM_STUB, vm, 0, 0, 1);
 	return WALK_CONTINUE;
 }
 

@@ -22,18 +22,6 @@ static __always_inline void dotnet_walk_begin(struct walk *w)
 	w->lang.dotnet.range = w->lang.dotnet.end = 0;
 }
 
-static __always_inline void dotnet_push(struct walk *w, __u32 object, __u32 vm, __u64 addr,
-					__u32 place, __u32 cookie)
-{
-	__u64 head = VM_FRAME_WORD(object, vm & 0xff, addr);
-
-	w->folded = 0;
-	w->n_second_words++;
-	walk_push(w, head);
-	walk_push(w, VM_PLACE_WORD(place & 0xffffff, cookie));
-	vm_note(w, head, cookie);
-}
-
 /* Pushes the frame of the function that was found, and prepares leaving it. */
 WALK_FN int dotnet_function(__u32 which, __u32 slot)
 {
@@ -44,8 +32,8 @@ WALK_FN int dotnet_function(__u32 which, __u32 slot)
 		return WALK_STOP;
 	d = &w->lang.dotnet;
 	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
-	dotnet_push(w, d->kind & DOTNET_RANGE_CODE ? DOTNET_METHOD : DOTNET_IMAGE,
-		    w->process.vms[slot].vm, d->method, d->place, d->cookie);
+	vm_push_place(w, d->kind & DOTNET_RANGE_CODE ? DOTNET_METHOD : DOTNET_IMAGE,
+		      w->process.vms[slot].vm, d->method, d->place, d->cookie);
 	d->offset = (__u32)(w->regs[UREG_PC] - d->begin);
 	if (!w->is_call && dotnet_epilogue(which) == DOTNET_NEXT_RETURN)
 		return DOTNET_NEXT_RETURN;
@@ -62,7 +50,7 @@ WALK_FN int dotnet_stub(__u32 which, __u32 slot)
 	if (!w)
 		return WALK_STOP;
 	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
-	dotnet_push(w, DOTNET_STUB, w->process.vms[slot].vm, 0, 0, 1);
+	vm_push_place(w, DOTNET_STUB, w->process.vms[slot].vm, 0, 0, 1);
 	at = w->regs[UREG_SP];
 	for (int i = 0; i < DOTNET_STUB_WORDS; i++, at += 8)
 		if (!stack_word(w, at, &ra) && walk_is_return(which, ra) == WALK_CONTINUE)
@@ -98,7 +86,7 @@ WALK_FN int dotnet_barrier(__u32 which, __u32 slot)
 		mapping_find(w, pc);
 		return WALK_OTHER;
 	}
-	dotnet_push(w, DOTNET_STUB, w->process.vms[slot].vm, 0, 0, 1);
+	vm_push_place(w, DOTNET_STUB, w->process.vms[slot].vm, 0, 0, 1);
 	return walk_to_caller(w, ra, sp + 8, w->regs[UREG_FP], w->regs[UREG_AUX]);
 }
 

@@ -49,13 +49,8 @@ static __always_inline __u64 jvm_address(const struct walk *w, const struct jvm_
 static __always_inline void jvm_push(struct walk *w, __u32 object, __u64 addr, __u64 place,
 				     __u32 cookie)
 {
-	__u64 head = VM_FRAME_WORD(object, MAPPING_LANG_VM(w->mapping.file) & 0xff, addr);
-
-	w->folded = 0;
-	w->n_second_words++;
-	walk_push(w, head);
-	walk_push(w, VM_PLACE_WORD(place < JVM_PLACE_NONE ? place : JVM_PLACE_NONE, cookie));
-	vm_note(w, head, cookie);
+	vm_push_place(w, object, MAPPING_LANG_VM(w->mapping.file), addr,
+		      place < JVM_PLACE_NONE ? place : JVM_PLACE_NONE, cookie);
 }
 
 /*

@@ -104,11 +104,13 @@ static __always_inline int jvm_in_string_search(struct walk *w)
 {
 	if (read_user(w->code, sizeof(w->code), w->regs[UREG_PC] - sizeof(w->code) / 2))
 		return 0;
-	for (__u32 i = 0; i < sizeof(w->code) - 2; i++)
-		if (code_byte(w, i + 2) == 0x61 &&
-		    ((code_byte(w, i) == 0x0f && code_byte(w, i + 1) == 0x3a) ||
-		     (code_byte(w, i) == 0xe3 && code_byte(w, i + 1) == 0x79)))
+	for (__u32 i = 0; i < sizeof(w->code) - 2; i++) {
+		__u32 bytes = code_byte(w, i) | (__u32)code_byte(w, i + 1) << 8 |
+			      (__u32)code_byte(w, i + 2) << 16;
+
+		if (bytes == 0x613a0f || bytes == 0x6179e3)
 			return 1;
+	}
 	return 0;
 }
 

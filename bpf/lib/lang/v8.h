@@ -39,13 +39,7 @@ static __always_inline void v8_walk_begin(struct walk *w)
 
 static __always_inline void v8_push(struct walk *w, __u32 object, __u64 addr, __u64 second)
 {
-	__u64 head = VM_FRAME_WORD(object, w->lang.v8.vm & 0xff, addr);
-
-	w->folded = 0;
-	w->n_second_words++;
-	walk_push(w, head);
-	walk_push(w, second);
-	vm_note(w, head, (__u32)second);
+	vm_push_words(w, object, w->lang.v8.vm, addr, second);
 }
 
 /* Pushes embedded code that belongs to no function of the program. */
