@@ -37,18 +37,12 @@ bool id_map_build(struct id_map *m, uint64_t *out_duplicate)
 	return true;
 }
 
-bool id_map_find(const struct id_map *m, uint64_t id, uint32_t *out_value)
+bool id_map_search(const struct id_map *m, uint64_t id, uint32_t *out_value)
 {
 	const struct id_map_entry key = { .id = id }, *e;
 
 	if (!m->len)
 		return false;
-	if (m->dense) {
-		if (id - 1 >= m->len)
-			return false;
-		*out_value = m->data[id - 1].value;
-		return true;
-	}
 	e = bsearch(&key, m->data, m->len, sizeof(*m->data), cmp_entry);
 	if (e)
 		*out_value = e->value;

@@ -27,5 +27,16 @@ int id_map_add(struct id_map *m, uint64_t id, uint32_t value);
 /* Call after the last add and before the first find. False: *@out_duplicate was added twice. */
 bool id_map_build(struct id_map *m, uint64_t *out_duplicate);
 
+/* Searches the ids of a map that is not dense. */
+bool id_map_search(const struct id_map *m, uint64_t id, uint32_t *out_value);
+
 /* False: @id was not added. */
-bool id_map_find(const struct id_map *m, uint64_t id, uint32_t *out_value);
+static inline bool id_map_find(const struct id_map *m, uint64_t id, uint32_t *out_value)
+{
+	if (!m->dense)
+		return id_map_search(m, id, out_value);
+	if (id - 1 >= m->len)
+		return false;
+	*out_value = m->data[id - 1].value;
+	return true;
+}

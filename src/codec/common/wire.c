@@ -25,7 +25,7 @@ enum {
  * Reads up to ten bytes. A number that needs more than 64 bits is an error, although some libraries
  * truncate it: a truncated length would be read as another one.
  */
-static int read_varint(struct wire *w, uint64_t *out)
+static int read_long_varint(struct wire *w, uint64_t *out)
 {
 	uint64_t v = 0;
 
@@ -44,6 +44,11 @@ static int read_varint(struct wire *w, uint64_t *out)
 	return -EBADMSG;
 }
 
+static inline int read_varint(struct wire *w, uint64_t *out)
+{
+	return wire_short_varint(w, out) ? 0 : read_long_varint(w, out);
+}
+
 static int read_fixed(struct wire *w, size_t len, uint64_t *out)
 {
 	uint64_t v = 0;
@@ -57,7 +62,7 @@ static int read_fixed(struct wire *w, size_t len, uint64_t *out)
 	return 0;
 }
 
-static int read_number(struct wire *w, enum wire_type type, uint64_t *out)
+static inline int read_number(struct wire *w, enum wire_type type, uint64_t *out)
 {
 	switch (type) {
 	case WIRE_VARINT:
@@ -72,7 +77,7 @@ static int read_number(struct wire *w, enum wire_type type, uint64_t *out)
 }
 
 /* The length is compared with what remains before it is used, so it cannot overflow a pointer. */
-static int read_bytes(struct wire *w, struct wire *out)
+static inline int read_bytes(struct wire *w, struct wire *out)
 {
 	uint64_t len;
 	int r = read_varint(w, &len);
@@ -99,9 +104,12 @@ int wire_varint(struct wire *w, uint64_t *out)
 int wire_next(struct wire *w, struct wire_field *out)
 {
 	uint64_t tag;
-	int r = wire_varint(w, &tag);
+	int r;
 
-	if (r <= 0)
+	if (w->p == w->end)
+		return 0;
+	r = read_varint(w, &tag);
+	if (r < 0)
 		return r;
 	if (tag > WIRE_TAG_MAX || tag >> WIRE_TYPE_BITS == 0)
 		return -EBADMSG;
@@ -134,7 +142,7 @@ struct wire_nums wire_nums(const struct wire_field *f, enum wire_type type)
 	return it;
 }
 
-int wire_nums_next(struct wire_nums *it, uint64_t *out)
+int wire_nums_next_any(struct wire_nums *it, uint64_t *out)
 {
 	int r;
 

@@ -65,6 +65,29 @@ static inline int64_t wire_unzigzag(uint64_t v)
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);
 }
 
+/*
+ * Reads a varint of one or two bytes, as nearly all tags, lengths and ids of a profile are, without
+ * a call. Returns false and leaves @w unchanged if the next one is longer, truncated or missing.
+ */
+static inline bool wire_short_varint(struct wire *w, uint64_t *out)
+{
+	const uint8_t *p = w->p;
+
+	if (w->end - p < 2) {
+		if (p == w->end || *p >= 0x80)
+			return false;
+	} else if (*p >= 0x80) {
+		if (p[1] >= 0x80)
+			return false;
+		*out = (uint64_t)p[1] << 7 | (*p & 0x7f);
+		w->p = p + 2;
+		return true;
+	}
+	*out = *p;
+	w->p = p + 1;
+	return true;
+}
+
 /* Reads a varint without a tag. Returns 1, 0 at the end, or -EBADMSG. */
 int wire_varint(struct wire *w, uint64_t *out);
 
@@ -84,7 +107,15 @@ struct wire_nums {
 };
 
 struct wire_nums wire_nums(const struct wire_field *f, enum wire_type type);
-int wire_nums_next(struct wire_nums *it, uint64_t *out);
+int wire_nums_next_any(struct wire_nums *it, uint64_t *out);
+
+static inline int wire_nums_next(struct wire_nums *it, uint64_t *out)
+{
+	if (it->state == WIRE_NUMS_PACKED && it->type == WIRE_VARINT &&
+	    wire_short_varint(&it->left, out))
+		return 1;
+	return wire_nums_next_any(it, out);
+}
 
 /*
  * Append values without a tag, for packed fields. Callers check buf_error() once, at the end of a
