@@ -16,6 +16,7 @@
 
 #include "base/saturate.h"
 #include "base/vec.h"
+#include "flame/node_sums.h"
 #include "flame/stack_dict.h"
 
 int merged_stacks_new(struct merged_stacks **out)
@@ -46,7 +47,7 @@ void merged_stacks_free(struct merged_stacks *s)
 	free(s);
 }
 
-enum { NODES_PER_CHECK = 1024 };
+enum { GROUPS_PER_CHECK = 16 };
 
 struct copier {
 	struct merged_stacks *to;
@@ -56,6 +57,7 @@ struct copier {
 	uint32_t *frames; /* by source frame: its copy plus 1 */
 	uint32_t *nodes;  /* by source node: its copy */
 	uint8_t *needed;
+	uint8_t *groups; /* of nodes that are needed */
 };
 
 static void copier_fini(struct copier *c)
@@ -63,6 +65,7 @@ static void copier_fini(struct copier *c)
 	free(c->frames);
 	free(c->nodes);
 	free(c->needed);
+	free(c->groups);
 }
 
 static int copy_string(struct copier *c, uint32_t id, uint32_t *out)
@@ -122,6 +125,15 @@ int merged_stacks_add_value(struct merged_stacks *s, uint32_t node, int64_t valu
 	return 0;
 }
 
+static int make_arrays(struct copier *c, size_t n)
+{
+	c->frames = calloc(stack_dict_count(c->from, STACK_DICT_FRAMES) + 1, sizeof(*c->frames));
+	c->nodes = calloc(n + 1, sizeof(*c->nodes));
+	c->needed = calloc(n + 1, 1);
+	c->groups = calloc(node_sums_n_groups(n) + 1, 1);
+	return c->frames && c->nodes && c->needed && c->groups ? 0 : -ENOMEM;
+}
+
 static int copy_node(struct copier *c, uint32_t id, int64_t value)
 {
 	const struct stack_dict_node *n = stack_dict_node(stack_dict_nodes(c->from), id);
@@ -140,54 +152,104 @@ static int copy_node(struct copier *c, uint32_t id, int64_t value)
 	return r;
 }
 
-/*
- * Marks the nodes on paths to values from the last node to the first, then copies the marked ones
- * in ascending order, so that each parent is copied before its children.
- */
-static int copy_nodes(struct copier *c, const int64_t *self, size_t n)
+/* Marks the nodes of group @g that have a value or a needed child, and their parents. */
+static size_t mark_group(struct copier *c, size_t g, const struct node_sums *sums)
 {
 	const struct stable *nodes = stack_dict_nodes(c->from);
-	size_t n_needed = 0;
-	int r;
+	size_t first = g << NODE_SUMS_GROUP_BITS, n_needed = 0;
+	size_t end = first + (1u << NODE_SUMS_GROUP_BITS);
 
-	c->frames = calloc(stack_dict_count(c->from, STACK_DICT_FRAMES) + 1, sizeof(*c->frames));
-	c->nodes = calloc(n + 1, sizeof(*c->nodes));
-	c->needed = calloc(n + 1, 1);
-	if (!c->frames || !c->nodes || !c->needed)
-		return -ENOMEM;
-	for (size_t i = n; i-- > 0;) {
-		c->needed[i] |= self[i] != 0;
-		c->needed[stack_dict_node(nodes, (uint32_t)i)->parent] |= c->needed[i];
-		n_needed += c->needed[i];
+	for (size_t i = end < sums->n ? end : sums->n; i-- > first;) {
+		uint32_t parent;
+
+		c->needed[i] |= sums->values[i] != 0;
+		if (!c->needed[i])
+			continue;
+		parent = stack_dict_node(nodes, (uint32_t)i)->parent;
+		c->needed[parent] = 1;
+		c->groups[parent >> NODE_SUMS_GROUP_BITS] = 1;
+		c->groups[g] = 1;
+		n_needed++;
 	}
-	r = stack_dict_reserve_nodes(c->to->dict, n_needed);
-	for (uint32_t i = 0; r == 0 && i < n; i++) {
+	return n_needed;
+}
+
+static int copy_group(struct copier *c, size_t g, const struct node_sums *sums)
+{
+	size_t first = g << NODE_SUMS_GROUP_BITS, end = first + (1u << NODE_SUMS_GROUP_BITS);
+	int r = 0;
+
+	for (size_t i = first; r == 0 && i < end && i < sums->n; i++)
 		if (c->needed[i])
-			r = copy_node(c, i, self[i]);
-		if (r == 0 && c->to->check && i % NODES_PER_CHECK == 0)
+			r = copy_node(c, (uint32_t)i, sums->values[i]);
+	return r;
+}
+
+/*
+ * Marks the nodes on paths to values from the last node to the first, then copies the marked ones
+ * in ascending order, so that each parent is copied before its children. Without sums->used, every
+ * group may have values.
+ */
+static int copy_nodes(struct copier *c, const struct node_sums *sums)
+{
+	size_t n_groups = node_sums_n_groups(sums->n), n_needed = 0, n_copied = 0;
+	int r = make_arrays(c, sums->n);
+
+	for (size_t g = n_groups; r == 0 && g-- > 0;)
+		if (c->groups[g] || !sums->used || sums->used[g])
+			n_needed += mark_group(c, g, sums);
+	if (r == 0)
+		r = stack_dict_reserve_nodes(c->to->dict, n_needed);
+	for (size_t g = 0; r == 0 && g < n_groups; g++) {
+		if (!c->groups[g])
+			continue;
+		r = copy_group(c, g, sums);
+		if (r == 0 && c->to->check && n_copied++ % GROUPS_PER_CHECK == 0)
 			r = c->to->check(c->to->check_ctx);
 	}
 	return r;
 }
 
-int merged_stacks_add(struct merged_stacks *s, const struct stack_dict *dict, const int64_t *self,
-		      size_t n, bool names_only)
+int merged_stacks_add_sums(struct merged_stacks *s, const struct stack_dict *dict,
+			   const struct node_sums *sums, bool names_only)
 {
 	_cleanup_(
 		copier_fini) struct copier c = { .to = s, .from = dict, .names_only = names_only };
 
-	return copy_nodes(&c, self, n);
+	return copy_nodes(&c, sums);
+}
+
+int merged_stacks_add_sums_mapped(struct merged_stacks *s, const struct stack_dict *dict,
+				  const struct node_sums *sums, uint32_t **out_nodes)
+{
+	_cleanup_(copier_fini) struct copier c = { .to = s, .from = dict };
+	int r = copy_nodes(&c, sums);
+
+	if (r == 0)
+		*out_nodes = steal_ptr(&c.nodes);
+	return r;
+}
+
+/* Sums that the caller has in an array of its own; copying does not change them. */
+static struct node_sums borrow(const int64_t *self, size_t n)
+{
+	return (struct node_sums){ .values = (int64_t *)self, .n = n };
+}
+
+int merged_stacks_add(struct merged_stacks *s, const struct stack_dict *dict, const int64_t *self,
+		      size_t n, bool names_only)
+{
+	const struct node_sums sums = borrow(self, n);
+
+	return merged_stacks_add_sums(s, dict, &sums, names_only);
 }
 
 int merged_stacks_add_mapped(struct merged_stacks *s, const struct stack_dict *dict,
 			     const int64_t *self, size_t n, uint32_t **out_nodes)
 {
-	_cleanup_(copier_fini) struct copier c = { .to = s, .from = dict };
-	int r = copy_nodes(&c, self, n);
+	const struct node_sums sums = borrow(self, n);
 
-	if (r == 0)
-		*out_nodes = steal_ptr(&c.nodes);
-	return r;
+	return merged_stacks_add_sums_mapped(s, dict, &sums, out_nodes);
 }
 
 /* The copy of @part's root is the new top frame, which is what @under is for. */
@@ -196,6 +258,7 @@ int merged_stacks_add_subtree(struct merged_stacks *s, const char *name,
 {
 	_cleanup_(copier_fini) struct copier c = { .to = s, .from = part->dict };
 	struct stack_dict_frame frame = { 0 };
+	struct node_sums sums;
 	uint32_t id;
 	int r = stack_dict_add_string(s->dict, name, strlen(name), &frame.name);
 
@@ -210,7 +273,8 @@ int merged_stacks_add_subtree(struct merged_stacks *s, const char *name,
 	s->n_windows += part->n_windows;
 	s->duration_ns += part->duration_ns;
 	s->period = s->period ? s->period : part->period;
-	return copy_nodes(&c, part->self, part->n);
+	sums = borrow(part->self, part->n);
+	return copy_nodes(&c, &sums);
 }
 
 /*

@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 
+struct node_sums;
 struct stack_dict;
 
 struct merged_stacks {
@@ -48,11 +49,21 @@ int merged_stacks_add(struct merged_stacks *s, const struct stack_dict *dict, co
 		      size_t n, bool names_only);
 
 /*
+ * Does the same as merged_stacks_add(), in a time that depends on the nodes with values, not on all
+ * of them.
+ */
+int merged_stacks_add_sums(struct merged_stacks *s, const struct stack_dict *dict,
+			   const struct node_sums *sums, bool names_only);
+
+/*
  * As merged_stacks_add(). *@out_nodes gives the node that each node with a value (or above one)
  * became; free it.
  */
 int merged_stacks_add_mapped(struct merged_stacks *s, const struct stack_dict *dict,
 			     const int64_t *self, size_t n, uint32_t **out_nodes);
+
+int merged_stacks_add_sums_mapped(struct merged_stacks *s, const struct stack_dict *dict,
+				  const struct node_sums *sums, uint32_t **out_nodes);
 
 /*
  * Adds to the value of a node of s->dict. Returns 0 or -ENOMEM. @node must exist in the dictionary.

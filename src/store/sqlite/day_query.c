@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/saturate.h"
 #include "flame/merged_stacks.h"
+#include "flame/node_sums.h"
 #include "flame/stack_dict.h"
 #include "store/block.h"
 #include "store/sample_times.h"
