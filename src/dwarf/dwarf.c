@@ -313,9 +313,13 @@ static int build_lines(struct dwarf *d, struct dwarf_unit *u)
 	return u->lines_error == -ENOMEM ? -ENOMEM : 0;
 }
 
-static const char *path_of(struct dwarf_unit *u, uint32_t file)
+static void set_position(struct dwarf_frame *out, struct dwarf_unit *u,
+			 const struct dwarf_position *at)
 {
-	return u->lines ? dwarf_lines_path(u->lines, u, file) : "";
+	out->file = u->lines ? dwarf_lines_path(u->lines, u, at->file) : "";
+	out->md5 = u->lines ? dwarf_lines_md5(u->lines, at->file) : NULL;
+	out->line = at->line;
+	out->discriminator = (uint16_t)at->discriminator;
 }
 
 /* Sets the names, declaration line and language of function @i. */
@@ -332,7 +336,8 @@ static void fill_frame(struct dwarf_frame *out, struct dwarf_unit *u, struct dwa
 
 int dwarf_frames(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *out, size_t cap)
 {
-	uint32_t i = interval_table_find(&d->units, vaddr), file = 0, line = 0;
+	uint32_t i = interval_table_find(&d->units, vaddr);
+	struct dwarf_position at = { .file = DWARF_NO_FILE };
 	struct dwarf_unit *u, *code;
 	size_t n = 0;
 	int r;
@@ -346,13 +351,14 @@ int dwarf_frames(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *out, size_
 		r = build_lines(d, u);
 	if (r < 0)
 		return r;
-	if (!u->lines || dwarf_lines_find(u->lines, vaddr, &file, &line) < 0)
-		file = UINT32_MAX;
+	if (u->lines)
+		(void)dwarf_lines_find(u->lines, vaddr, &at);
 	i = interval_table_find(&u->funcs->table, vaddr);
 	if (i == INTERVAL_NONE) {
-		if (file == UINT32_MAX)
+		if (at.file == DWARF_NO_FILE)
 			return -ENOENT;
-		out[0] = (struct dwarf_frame){ "", "", path_of(u, file), line, 0, u->lang };
+		out[0] = (struct dwarf_frame){ .name = "", .linkage = "", .lang = u->lang };
+		set_position(&out[0], u, &at);
 		return 1;
 	}
 	/*
@@ -362,9 +368,8 @@ int dwarf_frames(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *out, size_
 	for (; i != INTERVAL_NONE && n < cap; i = u->funcs->funcs.data[i].parent, n++) {
 		const struct dwarf_func *f = &u->funcs->funcs.data[i];
 
-		out[n] = (struct dwarf_frame){ .file = path_of(u, file), .line = line };
-		file = f->call_file;
-		line = f->call_line;
+		set_position(&out[n], u, &at);
+		at = (struct dwarf_position){ f->call_file, f->call_line, f->call_discriminator };
 		fill_frame(&out[n], u, code, i);
 	}
 	return (int)n;

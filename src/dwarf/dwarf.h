@@ -40,12 +40,14 @@ struct dwarf_opts {
 };
 
 struct dwarf_frame {
-	const char *name;    /* DW_AT_name; "" if absent */
-	const char *linkage; /* DW_AT_linkage_name, mangled; "" if absent */
-	const char *file;    /* "" if unknown */
-	uint32_t line;       /* 0 if unknown */
-	uint32_t decl_line;  /* DW_AT_decl_line; 0 if absent */
-	uint16_t lang;       /* DW_LANG_* */
+	const char *name;       /* DW_AT_name; "" if absent */
+	const char *linkage;    /* DW_AT_linkage_name, mangled; "" if absent */
+	const char *file;       /* "" if unknown */
+	uint32_t line;          /* 0 if unknown */
+	uint32_t decl_line;     /* DW_AT_decl_line; 0 if absent */
+	uint16_t lang;          /* DW_LANG_* */
+	uint16_t discriminator; /* see struct dwarf_position */
+	const uint8_t *md5;     /* of the compiled @file, 16 bytes; NULL: unknown */
 };
 
 enum { DWARF_FRAMES_MAX = 128 };

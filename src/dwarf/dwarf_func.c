@@ -15,9 +15,10 @@
 #include <stdlib.h>
 
 #include "dwarf/dwarf_file.h"
+#include "dwarf/dwarf_line.h"
 #include "dwarf/dwarf_ranges.h"
 
-enum { NAME_HOPS_MAX = 16 };
+enum { NAME_HOPS_MAX = 16, AT_GNU_DISCRIMINATOR = 0x2136 };
 
 struct walk {
 	struct dwarf_unit *u;
@@ -44,9 +45,11 @@ static int add_function(struct walk *w, struct dwarf_cursor *c, const struct dwa
 
 		dwarf_pcs_set(&pcs, spec->at, &v);
 		if (spec->at == DW_AT_call_file)
-			f.call_file = (uint32_t)v.u;
+			f.call_file = v.u < DWARF_NO_FILE ? (uint32_t)v.u : DWARF_NO_FILE;
 		else if (spec->at == DW_AT_call_line)
 			f.call_line = (uint32_t)v.u;
+		else if (spec->at == AT_GNU_DISCRIMINATOR)
+			f.call_discriminator = dwarf_discriminator(v.u) & DWARF_DISCRIMINATOR_MAX;
 	}
 	if (c->bad || w->funcs->funcs.len >= DWARF_FUNCS_MAX)
 		return -EBADMSG;

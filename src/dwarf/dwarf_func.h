@@ -14,7 +14,10 @@
 struct dwarf_func {
 	uint64_t die;    /* offset of its DIE in .debug_info */
 	uint32_t parent; /* index of the function it is inlined into, or INTERVAL_NONE */
-	uint32_t call_file, call_line; /* of an inlined call; file numbers as in .debug_line */
+	/* of an inlined call; file numbers and discriminators as in struct dwarf_position */
+	uint32_t call_file : 20;
+	uint32_t call_discriminator : 12;
+	uint32_t call_line;
 	uint32_t name; /* index in dwarf_funcs.names, plus 1; 0: not looked up yet */
 };
 

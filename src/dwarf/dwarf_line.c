@@ -17,7 +17,8 @@
 
 struct row {
 	uint32_t rel; /* address relative to the start of the sequence */
-	uint32_t file;
+	uint32_t file : 20;
+	uint32_t discriminator : 12;
 	uint32_t line;
 };
 
@@ -28,6 +29,7 @@ struct sequence {
 
 struct file {
 	const char *name;
+	const uint8_t *md5; /* 16 bytes; NULL: none */
 	uint32_t dir;
 	char *path; /* NULL until needed */
 };
@@ -65,7 +67,7 @@ struct machine {
 	struct dwarf_lines *l;
 	struct header h;
 	uint64_t addr;
-	uint32_t file, line;
+	uint32_t file, line, discriminator;
 	size_t first; /* first row of the current sequence */
 	uint64_t lo;
 	bool open, unsorted;
@@ -139,12 +141,16 @@ static int table_v5(struct dwarf_lines *l, const struct dwarf_unit *u, struct dw
 
 		for (size_t k = 0; k < n_formats; k++) {
 			struct dwarf_spec spec = { .form = formats[k].form };
+			const uint8_t *at = c->p;
 			struct dwarf_value v = dwarf_attr_read(u, c, &spec);
 
 			if (formats[k].content == DW_LNCT_path && v.class == DWARF_STRING)
 				f.name = v.s;
 			else if (formats[k].content == DW_LNCT_directory_index)
 				f.dir = (uint32_t)v.u;
+			else if (formats[k].content == DW_LNCT_MD5 &&
+				 formats[k].form == DW_FORM_data16 && !c->bad)
+				f.md5 = at;
 		}
 		r = files ? vec_push(&l->files, f) : vec_push(&l->dirs, f.name);
 		if (r < 0)
@@ -202,6 +208,16 @@ static int read_header(struct dwarf_lines *l, struct dwarf_unit *u, struct dwarf
 	return r;
 }
 
+/* LLVM's encoding of a number below 4096: bit 0 set is 0, bit 6 means that 7 more bits follow. */
+uint32_t dwarf_discriminator(uint64_t encoded)
+{
+	uint32_t v = (uint32_t)(encoded >> 1);
+
+	if (encoded & 1)
+		return 0;
+	return v & 0x20 ? ((v >> 1) & 0xfe0) | (v & 0x1f) : v & 0x1f;
+}
+
 /*
  * Appends the current registers as a row; the first row begins the sequence. A later row at the
  * same address replaces the earlier one. Rows in descending order are accepted and sorted when the
@@ -210,8 +226,11 @@ static int read_header(struct dwarf_lines *l, struct dwarf_unit *u, struct dwarf
 static int add_row(struct machine *m)
 {
 	struct dwarf_lines *l = m->l;
-	struct row row = { .file = m->file, .line = m->line };
+	struct row row = { .file = m->file < DWARF_NO_FILE ? m->file : DWARF_NO_FILE,
+			   .discriminator = m->discriminator & DWARF_DISCRIMINATOR_MAX,
+			   .line = m->line };
 
+	m->discriminator = 0; /* it holds for one row (6.2.5.1) */
 	if (!m->open) {
 		m->open = true;
 		m->unsorted = false;
@@ -244,6 +263,7 @@ static void reset(struct machine *m)
 {
 	m->addr = 0;
 	m->file = m->line = 1;
+	m->discriminator = 0;
 	m->open = false;
 }
 
@@ -283,6 +303,9 @@ static int extended_op(struct machine *m, struct dwarf_cursor *c)
 		return end_sequence(m);
 	case DW_LNE_set_address:
 		m->addr = dwarf_uint(&op, len - 1 <= 8 ? len - 1 : 0);
+		return 0;
+	case DW_LNE_set_discriminator:
+		m->discriminator = dwarf_discriminator(dwarf_uleb(&op));
 		return 0;
 	default:
 		return 0;
@@ -410,8 +433,7 @@ static const struct row *row_in(const struct dwarf_lines *l, const struct sequen
  * Sequences may overlap, so up to OVERLAPS_MAX of those that begin at or before the address are
  * tried, the closest one first.
  */
-int dwarf_lines_find(const struct dwarf_lines *l, uint64_t addr, uint32_t *out_file,
-		     uint32_t *out_line)
+int dwarf_lines_find(const struct dwarf_lines *l, uint64_t addr, struct dwarf_position *out)
 {
 	enum { OVERLAPS_MAX = 8 };
 	size_t lo = bisect(l->sequences.len, i, l->sequences.data[i].lo <= addr);
@@ -422,8 +444,7 @@ int dwarf_lines_find(const struct dwarf_lines *l, uint64_t addr, uint32_t *out_f
 
 		if (!row)
 			continue;
-		*out_file = row->file;
-		*out_line = row->line;
+		*out = (struct dwarf_position){ row->file, row->line, row->discriminator };
 		return 0;
 	}
 	return -ENOENT;
@@ -458,18 +479,31 @@ static char *join(const char *base, const char *dir, const char *name)
 	return n < 0 ? NULL : s;
 }
 
+/* Files are numbered from 1 up to DWARF 4, and from 0 since DWARF 5. NULL: there is none. */
+static struct file *file_of(const struct dwarf_lines *l, uint32_t file)
+{
+	size_t i = l->version < 5 ? (size_t)file - 1 : file;
+
+	return i < l->files.len ? &l->files.data[i] : NULL;
+}
+
+const uint8_t *dwarf_lines_md5(const struct dwarf_lines *l, uint32_t file)
+{
+	const struct file *f = file_of(l, file);
+
+	return f ? f->md5 : NULL;
+}
+
 /*
- * Files are numbered from 1 up to DWARF 4, and from 0 since DWARF 5. A path is joined when it is
- * first needed, because most files of a unit are headers without any sample.
+ * A path is joined when it is first needed, because most files of a unit are headers without any
+ * sample.
  */
 const char *dwarf_lines_path(struct dwarf_lines *l, const struct dwarf_unit *u, uint32_t file)
 {
-	size_t i = l->version < 5 ? (size_t)file - 1 : file;
-	struct file *f;
+	struct file *f = file_of(l, file);
 
-	if (i >= l->files.len)
+	if (!f)
 		return "";
-	f = &l->files.data[i];
 	if (!f->path) {
 		f->path = join(u->comp_dir, dir_of(l, f), f->name);
 		if (f->path)

@@ -150,6 +150,10 @@ static void put_frame(struct buf *b, const struct protocol_frame *f)
 {
 	put_u32(b, f->line);
 	put_u32(b, f->start_line);
+	put_u16(b, f->discriminator);
+	put_u16(b, f->md5 ? PROTOCOL_MD5_LEN : 0);
+	if (f->md5)
+		buf_put(b, f->md5, PROTOCOL_MD5_LEN);
 	put_string(b, f->name, PROTOCOL_NAME_MAX);
 	put_string(b, f->system_name, PROTOCOL_SYSTEM_NAME_MAX);
 	put_string(b, f->file, PROTOCOL_PATH_MAX);
@@ -183,10 +187,24 @@ bool protocol_put_response(struct buf *b, const struct protocol_response *r)
 	return true;
 }
 
+/* Returns the bytes in the part, or NULL if there are none. */
+static const uint8_t *get_md5(struct dwarf_cursor *c)
+{
+	uint16_t len = dwarf_u16(c);
+	const uint8_t *md5 = c->p;
+
+	if (len && len != PROTOCOL_MD5_LEN)
+		dwarf_fail(c);
+	dwarf_skip(c, len);
+	return len && !c->bad ? md5 : NULL;
+}
+
 static void get_frame(struct dwarf_cursor *c, struct protocol_frame *f)
 {
 	f->line = dwarf_u32(c);
 	f->start_line = dwarf_u32(c);
+	f->discriminator = dwarf_u16(c);
+	f->md5 = get_md5(c);
 	f->name = get_string(c, PROTOCOL_NAME_MAX);
 	f->system_name = get_string(c, PROTOCOL_SYSTEM_NAME_MAX);
 	f->file = get_string(c, PROTOCOL_PATH_MAX);

@@ -34,6 +34,7 @@ enum {
 	PROTOCOL_TABLES_MAX = 2,
 	PROTOCOL_TABLE_NAME_MAX = 64,
 	PROTOCOL_CACHE_KEY_LEN = 16,
+	PROTOCOL_MD5_LEN = 16,
 };
 
 enum protocol_job { PROTOCOL_OPEN = 1, PROTOCOL_RESOLVE };
@@ -122,6 +123,8 @@ struct protocol_frame {
 	const char *system_name; /* as in the file */
 	const char *file;        /* "" if unknown */
 	uint32_t line, start_line;
+	uint16_t discriminator;
+	const uint8_t *md5; /* of the compiled file, PROTOCOL_MD5_LEN bytes; NULL: unknown */
 };
 
 /* The frames of one address; no frames if no source has a name for it. */

@@ -306,6 +306,8 @@ static int on_response(void *ctx, const struct protocol_response *r)
 			.file = r->frames[k].file,
 			.line = r->frames[k].line,
 			.start_line = r->frames[k].start_line,
+			.discriminator = r->frames[k].discriminator,
+			.md5 = r->frames[k].md5,
 			.is_preliminary = b->f->trust.level != SYMBOL_WORKER_ALL,
 		};
 	return report(b, i,

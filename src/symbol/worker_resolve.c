@@ -162,6 +162,8 @@ static void resolve_debug(struct batch *b, size_t i)
 			.file = frames[k].file,
 			.line = frames[k].line,
 			.start_line = frames[k].decl_line,
+			.discriminator = frames[k].discriminator,
+			.md5 = frames[k].md5,
 		};
 	}
 	if (n)

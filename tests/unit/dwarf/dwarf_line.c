@@ -39,8 +39,10 @@ static void put_tables(struct dwarf_fixture *f, uint16_t version)
 	}
 	for (size_t i = 0; i < N; i++) {
 		put_string(lines(f), files[i].name);
-		if (version >= 5)
-			put_uint(lines(f), 0, 16);
+		if (version >= 5) {
+			put_uint(lines(f), i, 8); /* the MD5 */
+			put_uint(lines(f), 0, 8);
+		}
 		PUT(lines(f), files[i].dir);
 		if (version < 5)
 			PUT(lines(f), 0, 0);
@@ -121,11 +123,11 @@ static struct dwarf_lines *build(struct dwarf_fixture *f)
 /* A @want_line of -1 means that no row covers @addr. */
 static void check(const struct dwarf_lines *l, uint64_t addr, int64_t want_line)
 {
-	uint32_t file, line = 0;
+	struct dwarf_position at = { 0 };
 
-	assert_int_equal(dwarf_lines_find(l, addr, &file, &line), want_line < 0 ? -ENOENT : 0);
+	assert_int_equal(dwarf_lines_find(l, addr, &at), want_line < 0 ? -ENOENT : 0);
 	if (want_line >= 0)
-		assert_int_equal(line, want_line);
+		assert_int_equal(at.line, want_line);
 }
 
 /* ---- a model: one row for each byte of a function ------------------------------------- */
@@ -224,13 +226,13 @@ static void extend(struct dwarf_fixture *f, struct model *m)
 static void check_model(const struct dwarf_lines *l, const struct model *m, size_t end)
 {
 	for (size_t i = 0; i < end; i++) {
-		uint32_t file = 0, line = 0;
-		int r = dwarf_lines_find(l, START + i, &file, &line);
+		struct dwarf_position at = { 0 };
+		int r = dwarf_lines_find(l, START + i, &at);
 
 		assert_int_equal(r, m->line[i] ? 0 : -ENOENT);
-		assert_int_equal(line, m->line[i]);
+		assert_int_equal(at.line, m->line[i]);
 		if (r == 0)
-			assert_int_equal(file, m->file[i]);
+			assert_int_equal(at.file, m->file[i]);
 	}
 	check(l, START + end, -1);
 	check(l, START - 1, -1);
@@ -568,6 +570,64 @@ static void truncated_tables_are_refused_or_read(void **state)
 	}
 }
 
+static void set_discriminator(struct dwarf_fixture *f, uint8_t encoded)
+{
+	PUT(lines(f), 0, 2, DW_LNE_set_discriminator, encoded);
+}
+
+static void a_discriminator_holds_for_one_row(void **state)
+{
+	struct dwarf_fixture *f = *state;
+	struct dwarf_position at;
+	size_t off = begin_program(f, 4);
+	struct dwarf_lines *l;
+
+	set_address(f, 0x1000);
+	set_discriminator(f, 2 << 1);
+	advance(f, 0, 1);
+	advance(f, 4, 1);
+	advance(f, 4, 1);
+	end_sequence(f);
+	end_program(f, off);
+	l = build(f);
+	assert_int_equal(dwarf_lines_find(l, 0x1001, &at), 0);
+	assert_int_equal(at.discriminator, 2);
+	assert_int_equal(dwarf_lines_find(l, 0x1005, &at), 0);
+	assert_int_equal(at.discriminator, 0);
+	dwarf_lines_free(l);
+}
+
+/* The values that llvm::DILocation::encodeDiscriminator() gives for (base, factor, copy). */
+static void discriminators_are_decoded_as_llvm_encodes_them(void **state)
+{
+	assert_int_equal(dwarf_discriminator(0), 0);
+	assert_int_equal(dwarf_discriminator(1), 0);
+	assert_int_equal(dwarf_discriminator(3 << 1), 3);
+	assert_int_equal(dwarf_discriminator(0x1f << 1), 31);
+	assert_int_equal(dwarf_discriminator((0x20 | (1 << 6)) << 1), 32); /* two bytes */
+	assert_int_equal(dwarf_discriminator((5 << 1) | 4 << 7), 5);       /* with a factor */
+	assert_true(dwarf_discriminator(UINT64_MAX - 1) <= DWARF_DISCRIMINATOR_MAX);
+}
+
+static void files_have_the_md5_of_dwarf_5(void **state)
+{
+	static const uint8_t third[16] = { 3 };
+	struct dwarf_fixture *f = *state;
+	size_t v5 = begin_program(f, 5), v4;
+	struct dwarf_lines *l;
+
+	end_program(f, v5);
+	v4 = begin_program(f, 4);
+	end_program(f, v4);
+	assert_int_equal(dwarf_lines_build(&l, unit_at(f, v5)), 0);
+	assert_memory_equal(dwarf_lines_md5(l, 3), third, sizeof(third));
+	assert_null(dwarf_lines_md5(l, 99));
+	dwarf_lines_free(l);
+	assert_int_equal(dwarf_lines_build(&l, unit_at(f, v4)), 0);
+	assert_null(dwarf_lines_md5(l, 3));
+	dwarf_lines_free(l);
+}
+
 TEST_GROUP(test_dwarf_line, DWARF_TEST(random_programs_cover_what_a_plain_model_does),
 	   DWARF_TEST(paths_join_directories),
 	   DWARF_TEST(a_unit_without_directory_has_relative_paths),
@@ -580,4 +640,7 @@ TEST_GROUP(test_dwarf_line, DWARF_TEST(random_programs_cover_what_a_plain_model_
 	   DWARF_TEST(sequences_that_are_discarded_empty_or_unfinished_have_no_rows),
 	   DWARF_TEST(addresses_that_descend_are_sorted_or_ignored),
 	   DWARF_TEST(an_error_keeps_the_sequences_before_it),
-	   DWARF_TEST(truncated_tables_are_refused_or_read))
+	   DWARF_TEST(truncated_tables_are_refused_or_read),
+	   DWARF_TEST(a_discriminator_holds_for_one_row),
+	   TEST(discriminators_are_decoded_as_llvm_encodes_them),
+	   DWARF_TEST(files_have_the_md5_of_dwarf_5))

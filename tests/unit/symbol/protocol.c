@@ -14,8 +14,8 @@ static struct protocol_response got, made;
 static const struct protocol_response *response(uint32_t index, size_t n)
 {
 	static const struct protocol_frame two[] = {
-		{ "inner", "_Z5innerv", "/a/b.c", 7, 5 },
-		{ "outer", "outer", "", 0, 0 },
+		{ "inner", "_Z5innerv", "/a/b.c", 7, 5, 2, NULL },
+		{ "outer", "outer", "", 0, 0, 0, NULL },
 	};
 
 	made = (struct protocol_response){ .index = index, .source = 3, .start = 1ULL << 40 };
@@ -157,7 +157,9 @@ static void truncates_a_response_that_is_too_long(void **state)
 	memset(name, 'n', sizeof(name) - 1);
 	made = (struct protocol_response){ .n = PROTOCOL_FRAMES_MAX };
 	for (int i = 0; i < PROTOCOL_FRAMES_MAX; i++)
-		made.frames[i] = (struct protocol_frame){ name, name, name, 1, 1 };
+		made.frames[i] = (struct protocol_frame){
+			.name = name, .system_name = name, .file = name, .line = 1, .start_line = 1
+		};
 	assert_true(protocol_put_response(&b, &made));
 	assert_true(b.len <= ROLE_BODY_MAX);
 	r = (struct protocol_reader){ b.data, b.len };
