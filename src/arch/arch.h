@@ -49,6 +49,7 @@
  *                     the way back; registers that are not known are 0
  */
 #include <elf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>

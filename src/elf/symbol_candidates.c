@@ -183,24 +183,41 @@ static int read_symbols(struct candidates *l, enum elf_symtab_source source)
 	return r;
 }
 
-static int add_plt(void *ctx, const struct elf_plt_entry *e)
+static int add_symtab_plt(void *ctx, const struct elf_plt_entry *e)
 {
-	const struct candidate c = { e->vaddr, 0, e->name_off, LEVEL_PLT, ALIAS_GLOBAL };
+	const struct candidate c = { e->vaddr, 0, e->name_off, LEVEL_SYMTAB_PLT,
+				     bind_rank(e->bind) };
 
 	return take(ctx, c, e->size);
 }
 
-/* Entries of the PLT are named after the function that they call, whose name is in .dynsym. */
+static int add_dynsym_plt(void *ctx, const struct elf_plt_entry *e)
+{
+	const struct candidate c = { e->vaddr, 0, e->name_off, LEVEL_DYNSYM_PLT,
+				     bind_rank(e->bind) };
+
+	return take(ctx, c, e->size);
+}
+
+/* Entries of the PLT are named after the function that they call. */
+static int read_source(struct candidates *l, enum elf_symtab_source source)
+{
+	const bool dynamic = source == ELF_DYNSYM;
+	int r = read_symbols(l, source);
+
+	return r ? r
+		 : elf_plt_walk(l->img, &l->tables[dynamic], source,
+				dynamic ? add_dynsym_plt : add_symtab_plt, l);
+}
+
 int candidates_collect(struct candidates *l, unsigned int sources)
 {
 	int r = read_exec_ranges(l);
 
 	if (r == 0 && (sources & ELF_SYMTAB))
-		r = read_symbols(l, ELF_SYMTAB);
+		r = read_source(l, ELF_SYMTAB);
 	if (r == 0 && (sources & ELF_DYNSYM))
-		r = read_symbols(l, ELF_DYNSYM);
-	if (r == 0 && (sources & ELF_DYNSYM))
-		r = elf_plt_walk(l->img, &l->tables[1], add_plt, l);
+		r = read_source(l, ELF_DYNSYM);
 	return r;
 }
 

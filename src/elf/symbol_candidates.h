@@ -20,9 +20,10 @@
 enum candidate_level {
 	LEVEL_SYMTAB_FUNCTION,
 	LEVEL_SYMTAB_LABEL,
+	LEVEL_SYMTAB_PLT,
 	LEVEL_DYNSYM_FUNCTION,
 	LEVEL_DYNSYM_LABEL,
-	LEVEL_PLT,
+	LEVEL_DYNSYM_PLT,
 	LEVEL_MAX
 };
 
@@ -33,6 +34,11 @@ struct candidate {
 	uint8_t level;
 	uint8_t bind; /* enum alias_bind */
 };
+
+static inline bool candidate_level_is_plt(uint8_t level)
+{
+	return level == LEVEL_SYMTAB_PLT || level == LEVEL_DYNSYM_PLT;
+}
 
 struct candidates_range {
 	uint64_t start, end;

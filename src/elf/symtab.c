@@ -165,7 +165,7 @@ static int add_symbol(struct elf_symtab *t, struct candidates *l, size_t i)
 	};
 	t->n = i + 1;
 	buf_put(&t->names, name.s, name.len);
-	if (c->level == LEVEL_PLT)
+	if (candidate_level_is_plt(c->level))
 		buf_put_str(&t->names, "@plt");
 	buf_put_byte(&t->names, '\0');
 	if (t->names.len > ELF_NAMES_MAX || candidates_too_many_names(l))

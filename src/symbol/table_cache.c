@@ -31,7 +31,7 @@
 #define SUFFIX TABLE_CACHE_SUFFIX
 
 enum {
-	VERSION = 1, /* Changes with the file format and with the symbols that elf_symtab_load()
+	VERSION = 2, /* Changes with the file format and with the symbols that elf_symtab_load()
 			selects. */
 	SMALL_BYTES = 64 * 1024,
 	LARGE_BYTES = 128 << 20, /* the copy is not part of the heap, so nothing else limits it */
@@ -128,7 +128,7 @@ static int copy_init(struct copy *c, const struct elf_image *img, unsigned int s
 	if (c->symbol_bytes < SMALL_BYTES || c->symbol_bytes > LARGE_BYTES)
 		return -ENODATA;
 	copy_headers(c, img);
-	for (size_t i = 0; source == ELF_DYNSYM && (name = elf_plt_section(img, i)); i++)
+	for (size_t i = 0; (name = elf_plt_section(img, i)); i++)
 		if (elf_image_section(img, name, &s) == 0)
 			copy_span(c, &s);
 	return elf_image_from_memory(&c->img, c->data, c->len, NULL);
@@ -189,7 +189,7 @@ static void name_of(const struct table_cache *c, const struct elf_image *img, un
 					   &link),
 		 &s);
 	add_span(&h, elf_image_section_at(img, link, &s), &s);
-	for (size_t i = 0; source == ELF_DYNSYM && (plt = elf_plt_section(img, i)); i++)
+	for (size_t i = 0; (plt = elf_plt_section(img, i)); i++)
 		add_span(&h, elf_image_section(img, plt, &s), &s);
 	siphash_end(&h, &v);
 	for (size_t i = 0; i < sizeof(v.bytes); i++)

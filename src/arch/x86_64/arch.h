@@ -3,14 +3,27 @@
 
 /* x86-64: what arch/arch.h describes. */
 #define ARCH_NAME      "x86-64"
+#define ARCH_GO_NAME   "amd64"
 #define ARCH_MULTIARCH "x86_64-linux-gnu"
 
 enum {
 	ARCH_ELF_MACHINE = EM_X86_64,
 	ARCH_JUMP_SLOT = R_X86_64_JUMP_SLOT,
 	ARCH_GLOB_DAT = R_X86_64_GLOB_DAT,
+	ARCH_IRELATIVE = R_X86_64_IRELATIVE,
+	ARCH_TLS_DESCRIPTOR = R_X86_64_TLSDESC,
+	ARCH_TLS_MODULE = R_X86_64_DTPMOD64,
+	ARCH_TLS_OFFSET = R_X86_64_TPOFF64,
+	ARCH_READS_CONTEXTS = 1,
 	ARCH_READS_CODE = 1,
 	ARCH_HAS_LANGUAGES = 1,
+	ARCH_CODE_ALIGN = 1,
+	ARCH_JUMP_BYTES = 6,
+	ARCH_CALL_BYTES = 5,
+	ARCH_SLOT_BYTES = 6,
+	ARCH_PLT_HEADER = 0,
+	ARCH_CONTEXT_END_MIN = 24,
+	ARCH_CONTEXT_END_MAX = 32,
 };
 
 static inline uint64_t arch_code_mask(void)
@@ -89,4 +102,53 @@ static inline const uint8_t *arch_find_restorer(const uint8_t *code, size_t len,
 		p += sizeof(tail);
 	}
 	return NULL;
+}
+
+/* jmp rel32 (e9), jcc rel32 (0f 80-8f) */
+static inline bool arch_is_jump(const uint8_t *code, int64_t *out_away)
+{
+	bool jcc = code[0] == 0x0f && (code[1] & 0xf0) == 0x80;
+	int32_t rel;
+
+	if (!jcc && code[0] != 0xe9)
+		return false;
+	memcpy(&rel, code + 1 + jcc, sizeof(rel));
+	*out_away = 5 + jcc + (int64_t)rel;
+	return true;
+}
+
+/* call rel32 (e8) */
+static inline bool arch_is_call_to(const uint8_t *code, int64_t *out_away)
+{
+	int32_t rel;
+
+	memcpy(&rel, code + 1, sizeof(rel));
+	*out_away = 5 + (int64_t)rel;
+	return code[0] == 0xe8;
+}
+
+/* jmp *disp32(%rip) */
+static inline bool arch_is_jump_through(const uint8_t *code, uint64_t vaddr, uint64_t *out_slot)
+{
+	int32_t disp;
+
+	memcpy(&disp, code + 2, sizeof(disp));
+	*out_slot = vaddr + ARCH_SLOT_BYTES + (uint64_t)(int64_t)disp;
+	return code[0] == 0xff && code[1] == 0x25;
+}
+
+/* The code of lazy binding has CFI. */
+static inline bool arch_is_lazy_plt(const uint8_t *code)
+{
+	return false;
+}
+
+/* mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi */
+static inline bool arch_is_context_end(const uint8_t *code, size_t len)
+{
+	static const uint8_t begin[] = {
+		0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff
+	};
+
+	return len >= sizeof(begin) && !memcmp(code, begin, sizeof(begin));
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "arch/arch.h"
 #include "tests/test.h"
 
 void fixture_init(struct fixture *f)
@@ -96,7 +97,7 @@ const struct elf_image *fixture_open(struct fixture *f)
 	Elf64_Ehdr eh = {
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 		.e_type = ET_DYN,
-		.e_machine = EM_X86_64,
+		.e_machine = ARCH_ELF_MACHINE,
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = f->n_segments,
 		.e_shentsize = sizeof(Elf64_Shdr),

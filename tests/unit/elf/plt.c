@@ -7,16 +7,29 @@
 #include "tests/x86_64.h"
 
 /* The symbols of the file are s1, s2 and s3, and one without a name. */
-enum { N_SYMBOLS = 5, UNNAMED = 4, PLT = 0x1000, PLT_SEC = 0x2000, PLT_GOT = 0x3000, GOT = 0x8000 };
+enum {
+	N_SYMBOLS = 5,
+	UNNAMED = 4,
+	PLT = 0x1000,
+	PLT_SEC = 0x2000,
+	PLT_GOT = 0x3000,
+	RESOLVER = 0x4000,
+	GOT = 0x8000
+};
 
 struct plt_file {
 	struct fixture elf;
 	struct elf_rawsyms dynsym;
 };
 
+/* s1 is an indirect function of the file. */
 static int plt_setup(void **state)
 {
-	Elf64_Sym syms[N_SYMBOLS] = { 0 };
+	Elf64_Sym syms[N_SYMBOLS] = {
+		[1] = { .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC),
+			.st_shndx = 1,
+			.st_value = RESOLVER },
+	};
 	struct plt_file *f = calloc(1, sizeof(*f));
 	uint32_t i;
 
@@ -51,6 +64,8 @@ static void add_relocations(struct plt_file *f, const char *name, uint32_t type,
 	for (size_t i = 0; i < n; i++)
 		rela[i] = (Elf64_Rela){ .r_offset = GOT + 8 * slots[i],
 					.r_info = ELF64_R_INFO((uint64_t)symbols[i], type) };
+	for (size_t i = 0; type == R_X86_64_IRELATIVE && i < n; i++)
+		rela[i].r_addend = RESOLVER + symbols[i];
 	fixture_add(&f->elf, name, SHT_RELA, rela, n * sizeof(*rela));
 }
 
@@ -102,7 +117,7 @@ static int walk(struct plt_file *f, struct seen *seen)
 	const struct elf_image *img = fixture_open(&f->elf);
 
 	assert_int_equal(elf_rawsyms_open(img, ELF_DYNSYM, &f->dynsym), 0);
-	return elf_plt_walk(img, &f->dynsym, see, seen);
+	return elf_plt_walk(img, &f->dynsym, ELF_DYNSYM, see, seen);
 }
 
 static void check(const struct plt_file *f, const struct elf_plt_entry *e, uint64_t vaddr,
@@ -172,7 +187,7 @@ static void relocations_without_a_named_symbol_are_omitted(void **state)
 
 	add_relocations(f, ".rela.plt", R_X86_64_JUMP_SLOT, LIST(3, 4, 5, 6),
 			LIST(UNNAMED, 0, N_SYMBOLS, UINT32_MAX), 4);
-	add_relocations(f, ".rela.dyn", R_X86_64_IRELATIVE, LIST(7), LIST(1), 1);
+	add_relocations(f, ".rela.dyn", R_X86_64_IRELATIVE, LIST(7), LIST(8), 1);
 	add_stubs(f, ".plt", PLT, 16, 0, LIST(3, 4, 5, 6, 7), 5, 80);
 	add_stubs(f, ".plt.got", PLT_GOT, 8, 0, LIST(7), 1, 8);
 	assert_int_equal(walk(f, &seen), 0);
@@ -236,6 +251,67 @@ static void files_without_relocations_have_no_stubs(void **state)
 	assert_int_equal(seen.n, 0);
 }
 
+static void short_stubs_of_static_programs_have_no_header(void **state)
+{
+	struct plt_file *f = *state;
+	struct seen seen = { 0 };
+
+	add_relocations(f, ".rela.plt", R_X86_64_IRELATIVE, LIST(2, 3, 4), LIST(0, 0, 1), 3);
+	add_stubs(f, ".plt", PLT, 8, 0, LIST(2, 3, 4), 3, 24);
+	f->elf.sh[f->elf.n_sections - 1].sh_entsize = 0;
+	assert_int_equal(walk(f, &seen), 0);
+	assert_int_equal(seen.n, 2);
+	check(f, &seen.e[0], PLT, 8, "s1");
+	check(f, &seen.e[1], PLT + 8, 8, "s1");
+}
+
+static void dynamic_relocations_bind_iplt(void **state)
+{
+	struct plt_file *f = *state;
+	struct seen seen = { 0 };
+
+	add_relocations(f, ".rela.dyn", R_X86_64_IRELATIVE, LIST(2), LIST(0), 1);
+	add_stubs(f, ".iplt", PLT, 16, 0, LIST(2), 1, 16);
+	assert_int_equal(walk(f, &seen), 0);
+	assert_int_equal(seen.n, 1);
+	check(f, &seen.e[0], PLT, 16, "s1");
+}
+
+/* Each of N slots has the resolver at which N symbols are: N * N names. */
+static void many_names_of_one_resolver_are_cheap(void **state)
+{
+	enum { N = 20000 };
+	Elf64_Sym *syms = calloc(N, sizeof(*syms));
+	Elf64_Rela *rela = calloc(N, sizeof(*rela));
+	struct elf_rawsyms dynsym;
+	struct seen seen = { 0 };
+	const struct elf_image *img;
+	struct fixture elf;
+	uint32_t i;
+
+	(void)state;
+	assert_non_null(syms);
+	assert_non_null(rela);
+	for (size_t k = 0; k < N; k++) {
+		syms[k] = (Elf64_Sym){ .st_name = 1,
+				       .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC),
+				       .st_shndx = 1,
+				       .st_value = RESOLVER };
+		rela[k] = (Elf64_Rela){ GOT, ELF64_R_INFO(0, R_X86_64_IRELATIVE), RESOLVER };
+	}
+	fixture_init(&elf);
+	i = fixture_add(&elf, ".dynsym", SHT_DYNSYM, syms, N * sizeof(*syms));
+	elf.sh[i].sh_entsize = sizeof(Elf64_Sym);
+	elf.sh[i].sh_link = fixture_add(&elf, ".dynstr", SHT_STRTAB, "\0s1", 4);
+	fixture_add(&elf, ".rela.plt", SHT_RELA, rela, N * sizeof(*rela));
+	img = fixture_open(&elf);
+	assert_int_equal(elf_rawsyms_open(img, ELF_DYNSYM, &dynsym), 0);
+	assert_int_equal(elf_plt_walk(img, &dynsym, ELF_DYNSYM, see, &seen), 0);
+	fixture_fini(&elf);
+	free(syms);
+	free(rela);
+}
+
 #define PLT_TEST(fn) cmocka_unit_test_setup_teardown(fn, plt_setup, plt_teardown)
 
 TEST_GROUP_OF_X86_64(test_plt, PLT_TEST(a_stub_is_named_by_the_slot_that_it_jumps_through),
@@ -244,4 +320,7 @@ TEST_GROUP_OF_X86_64(test_plt, PLT_TEST(a_stub_is_named_by_the_slot_that_it_jump
 		     PLT_TEST(relocations_without_a_named_symbol_are_omitted),
 		     TEST(an_incomplete_last_stub_is_omitted), TEST(a_false_entry_size_is_ignored),
 		     PLT_TEST(the_consumer_ends_the_walk),
+		     PLT_TEST(short_stubs_of_static_programs_have_no_header),
+		     PLT_TEST(dynamic_relocations_bind_iplt),
+		     TEST(many_names_of_one_resolver_are_cheap),
 		     PLT_TEST(files_without_relocations_have_no_stubs))

@@ -297,6 +297,49 @@ static void names_plt_stubs_after_the_functions_they_call(void **state)
 	symbols_fini(&s);
 }
 
+static void names_stubs_of_indirect_functions_after_their_symbols(void **state)
+{
+#ifndef __x86_64__
+	skip();
+#endif
+	const Elf64_Rela rela[] = {
+		{ GOT, ELF64_R_INFO(0, R_X86_64_IRELATIVE), TEXT + 0x20 },
+		{ GOT + 8, ELF64_R_INFO(0, R_X86_64_IRELATIVE), TEXT + 0x40 }, /* no symbol */
+		{ GOT + 16, ELF64_R_INFO(0, R_X86_64_IRELATIVE), TEXT },
+		{ GOT + 24, ELF64_R_INFO(0, R_X86_64_IRELATIVE), TEXT + 0x60 }, /* not indirect */
+	};
+	static const unsigned int sources[] = { ELF_SYMTAB, ELF_DYNSYM };
+
+	for (size_t k = 0; k < 2; k++) {
+		_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
+		uint8_t plt[4 * 16] = { 0 };
+		struct symbols s;
+		struct fixture f;
+		uint32_t sec;
+
+		for (uint32_t i = 0; i < 4; i++)
+			put_stub(plt, i, GOT + 8 * i);
+		symbols_init(&s);
+		add(&s, "__memcpy", TEXT + 0x20, 0x10, ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC));
+		add(&s, "memcpy", TEXT + 0x20, 0x10, ELF64_ST_INFO(STB_WEAK, STT_GNU_IFUNC));
+		add(&s, "strlen", TEXT, 0x10, ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC));
+		add(&s, "abs", TEXT + 0x60, 0x10, FUNC);
+		fixture_text(&f);
+		fixture_add_symbols(&f, &s, k ? SHT_DYNSYM : SHT_SYMTAB);
+		fixture_add(&f, ".rela.plt", SHT_RELA, rela, sizeof(rela));
+		sec = fixture_add(&f, ".plt", SHT_PROGBITS, plt, sizeof(plt));
+		f.sh[sec].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+		f.sh[sec].sh_addr = PLT;
+		assert_int_equal(elf_symtab_load(&t, fixture_open(&f), sources[k], NULL), 0);
+		assert_string_equal(name_at(t, PLT), "memcpy@plt");
+		assert_string_equal(name_at(t, PLT + 16), "");
+		assert_string_equal(name_at(t, PLT + 32), "strlen@plt");
+		assert_string_equal(name_at(t, PLT + 48), "");
+		fixture_fini(&f);
+		symbols_fini(&s);
+	}
+}
+
 /* A quadratic algorithm would need hours, or gigabytes. */
 static void many_nested_symbols_or_symbols_at_one_address_are_cheap(void **state)
 {
@@ -559,6 +602,7 @@ TEST_GROUP(test_symtab, TEST(finds_the_function_that_covers_an_address),
 	   TEST(ranges_may_nest_and_overlap), TEST(labels_name_code_only_outside_functions),
 	   TEST(omits_versions_and_names_out_of_range), TEST(dynamic_symbols_only_fill_the_gaps),
 	   TEST(names_plt_stubs_after_the_functions_they_call),
+	   TEST(names_stubs_of_indirect_functions_after_their_symbols),
 	   TEST(many_nested_symbols_or_symbols_at_one_address_are_cheap),
 	   TEST(a_file_truncated_while_it_is_mapped_returns_efault_and_leaks_nothing),
 	   TEST(an_excessive_total_of_names_is_refused),
