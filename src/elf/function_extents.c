@@ -24,7 +24,7 @@
 #include "elf/image.h"
 #include "elf/x86_insn.h"
 
-enum { FUNCTION_ALIGN = 16, INT3 = 0xcc };
+enum { FUNCTION_ALIGN = 16, INT3 = 0xcc, BRANCH_BYTES = 5, OPCODE_CALL = 0xe8, OPCODE_JUMP = 0xe9 };
 
 struct range {
 	uint64_t start, end;
@@ -137,6 +137,11 @@ static struct eh_frame_around functions_around(const struct function_extents *fe
 	return a;
 }
 
+bool function_extents_in_eh_frame(const struct function_extents *fe, uint64_t vaddr)
+{
+	return functions_around(fe, vaddr).is_function;
+}
+
 /* ---- code without CFI ------------------------------------------------------------ */
 
 static bool holds(uint64_t start, uint64_t len, uint64_t vaddr)
@@ -205,13 +210,24 @@ static size_t padding(const uint8_t *p, size_t len)
 	return insn.len;
 }
 
-/* A function probably begins at @at: it is aligned, and padding or the end of another precedes. */
+/* True if the bytes before @at are a call or a jump, of 5 bytes. */
+static bool follows_branch(const struct elf_span *code, size_t at)
+{
+	return at >= BRANCH_BYTES && (code->data[at - BRANCH_BYTES] == OPCODE_CALL ||
+				      code->data[at - BRANCH_BYTES] == OPCODE_JUMP);
+}
+
+/*
+ * A function probably begins at @at: it is aligned, and padding or the end of another precedes,
+ * which may be a tail call or a call of a function that does not return.
+ */
 static bool looks_like_start(const struct elf_span *code, size_t at)
 {
 	uint8_t before = at ? code->data[at - 1] : 0xcc;
 
 	return (code->vaddr + at) % FUNCTION_ALIGN == 0 &&
-	       (before == 0xcc || before == 0x90 || before == 0x00 || before == 0xc3);
+	       (before == 0xcc || before == 0x90 || before == 0x00 || before == 0xc3 ||
+		follows_branch(code, at));
 }
 
 /* Notes where a branch that ends at @next leads, unless it leaves the function. */
@@ -231,7 +247,21 @@ static void follow(const struct elf_span *code, const struct x86_insn *insn, siz
 	*farthest = (size_t)to;
 }
 
-static bool nothing_follows(const struct x86_insn *insn, const uint8_t *next, size_t left)
+/* True if the code at @at is aligned and begins as functions do. */
+static bool is_prologue(const struct elf_span *code, size_t at)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	const uint8_t *p = code->data + at;
+	size_t left = code->len - at;
+	struct x86_insn insn;
+
+	if ((code->vaddr + at) % FUNCTION_ALIGN != 0 || !x86_decode(p, left, &insn))
+		return false;
+	return insn.kind == X86_PUSH || (insn.kind == X86_RSP_ADD && insn.value < 0) ||
+	       (left >= sizeof(endbr) && !memcmp(p, endbr, sizeof(endbr)));
+}
+
+static bool nothing_follows(const struct x86_insn *insn, const struct elf_span *code, size_t next)
 {
 	switch (insn->kind) {
 	case X86_RET:
@@ -240,8 +270,8 @@ static bool nothing_follows(const struct x86_insn *insn, const uint8_t *next, si
 	case X86_TRAP:
 		return true;
 	case X86_CALL:
-	case X86_CALL_INDIRECT:
-		return padding(next, left) > 0; /* the function that it called does not return */
+	case X86_CALL_INDIRECT: /* true if the function that it called does not return */
+		return padding(code->data + next, code->len - next) > 0 || is_prologue(code, next);
 	default:
 		return false;
 	}
@@ -279,7 +309,7 @@ static size_t follow_function(const struct elf_span *code)
 		}
 		at += insn.len;
 		follow(code, &insn, at, &farthest);
-		if (farthest < at && nothing_follows(&insn, code->data + at, code->len - at))
+		if (farthest < at && nothing_follows(&insn, code, at))
 			break;
 	}
 	return at;

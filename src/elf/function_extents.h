@@ -6,6 +6,7 @@
  * that .eh_frame does not cover by following the code from instruction to instruction. It names
  * functions without symbols, and bounds symbols without a size. The file may be hostile.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,6 +38,9 @@ DEFINE_FREEP(struct function_extents, function_extents_free)
  * functions. Returns 0; -ENOENT if @vaddr is not in code, or the limit is exceeded; -ENOMEM.
  */
 int function_extents_start(struct function_extents *fe, uint64_t vaddr, uint64_t *out_start);
+
+/* True if .eh_frame has a function that holds @vaddr. */
+bool function_extents_in_eh_frame(const struct function_extents *fe, uint64_t vaddr);
 
 /*
  * The end of the function that begins at @vaddr, but at most @limit: for functions in .eh_frame

@@ -59,14 +59,17 @@ static const char two_byte_map[] = "mmmmx.....x.xm.b" /* 00 */
 				   "mmmmmmmmmmmmmmmm" /* e0 */
 				   "mmmmmmmmmmmmmmmm";
 
+/* XOP's maps, apart from those of VEX that have the same numbers (AMD64 manual vol. 3, 1.2.9). */
+enum { MAP_XOP = 0x20, MAP_XOP_8 = MAP_XOP + 8, MAP_XOP_9, MAP_XOP_A };
+
 struct decoder {
 	const uint8_t *p, *end;
 	bool bad;
 	bool word;      /* 66 */
 	bool addr32;    /* 67 */
 	uint8_t rex;    /* REX, or the same bits of VEX */
-	uint8_t map;    /* 0 one-byte, 1 0f, 2 0f 38, 3 0f 3a; more with EVEX */
-	bool is_vector; /* VEX or EVEX: writes no rsp, does not branch */
+	uint8_t map;    /* 0 one-byte, 1 0f, 2 0f 38, 3 0f 3a; more with EVEX and XOP */
+	bool is_vector; /* VEX, EVEX or XOP: writes no rsp, does not branch */
 	uint8_t opcode;
 	uint8_t mod, reg, rm; /* with REX's bits */
 	bool rip_relative;
@@ -128,6 +131,9 @@ static void take_vector_prefix(struct decoder *d, uint8_t first)
 	if (first == 0xc4) {
 		d->map = b & 0x1f;
 		take(d);
+	} else if (first == 0x8f) {
+		d->map = MAP_XOP | (b & 0x1f);
+		take(d);
 	} else if (first == 0x62) {
 		d->map = b & 7;
 		take(d);
@@ -136,11 +142,17 @@ static void take_vector_prefix(struct decoder *d, uint8_t first)
 	d->opcode = take(d);
 }
 
+/* True if 8f begins a prefix: the only other instruction, pop, has zeros in these bits. */
+static bool is_xop(const struct decoder *d)
+{
+	return d->p != d->end && (*d->p & 0x1f) >= 8;
+}
+
 static void take_opcode(struct decoder *d)
 {
 	uint8_t b = take(d);
 
-	if (b == 0xc4 || b == 0xc5 || b == 0x62) {
+	if (b == 0xc4 || b == 0xc5 || b == 0x62 || (b == 0x8f && is_xop(d))) {
 		take_vector_prefix(d, b);
 		return;
 	}
@@ -163,6 +175,11 @@ static enum operand operand_of(const struct decoder *d)
 		['r'] = REL4,  ['f'] = IMM_FULL, ['o'] = OFFSET,   ['x'] = INVALID,
 	};
 
+	if (d->map >= MAP_XOP)
+		return d->map == MAP_XOP_8   ? MODRM_I1
+		       : d->map == MAP_XOP_9 ? MODRM
+		       : d->map == MAP_XOP_A ? MODRM_IV
+					     : INVALID;
 	if (d->map >= 2)
 		return d->map == 3 ? MODRM_I1 : d->map <= 6 && d->map != 4 ? MODRM : INVALID;
 	if (d->map == 1)

@@ -17,6 +17,8 @@ enum { TEXT = 0x1000 };
 #define JMP(n)   "\xeb" n
 #define CALL     "\xe8\x00\x00\x00\x00"
 #define NOP      "\x48\x89\xc0" /* mov %rax,%rax */
+#define PUSH_RBX "\x53"
+#define POP_RBX  "\x5b"
 #define NOT_CODE "\x06"
 #define INT3(n)  INT3_##n
 #define INT3_2   "\xcc\xcc"
@@ -103,6 +105,23 @@ static void a_tail_call_and_a_call_without_return_end_a_function(void **state)
 	code_fini(&c);
 }
 
+/* As where -fstack-protector's call of __stack_chk_fail() ends right before another function. */
+static void a_function_may_follow_a_call_that_does_not_return(void **state)
+{
+	static const char code[] = "\xe9\x0b\x00\x00\x00" INT3_2 "\xcc" /* jmp 16 */
+		NOP "\xe8\xf0\xff\xff\xff"                              /* 8; call 0 */
+		PUSH_RBX NOP CALL POP_RBX RET;                          /* 16 */
+	struct code c;
+
+	code_init(&c, code, sizeof(code) - 1);
+	assert_int_equal(end_of(&c, 0), 5);
+	assert_int_equal(start_of(&c, 4), 0);
+	assert_int_equal(start_of(&c, 12), 8);
+	assert_int_equal(start_of(&c, 16), 16);
+	assert_int_equal(start_of(&c, 25), 16);
+	code_fini(&c);
+}
+
 /* As between the builtins of V8. */
 static void a_conditional_tail_call_ends_at_the_padding(void **state)
 {
@@ -183,6 +202,7 @@ static void each_entry_of_a_damaged_search_table_is_a_start(void **state)
 TEST_GROUP_OF_X86_64(test_function_extents, TEST(all_addresses_of_a_function_have_its_start),
 		     TEST(a_function_extends_to_where_its_branches_lead),
 		     TEST(a_tail_call_and_a_call_without_return_end_a_function),
+		     TEST(a_function_may_follow_a_call_that_does_not_return),
 		     TEST(a_conditional_tail_call_ends_at_the_padding),
 		     TEST(data_does_not_hide_the_next_function),
 		     TEST(constants_do_not_hide_the_next_function),

@@ -36,6 +36,11 @@ static void decodes_lengths(void **state)
 		{ "\xc4\xe2\x7d\x18\x00", 5 },         /* vbroadcastss */
 		{ "\xc4\xe3\x7d\x18\xc0\x01", 6 },     /* vinsertf128 */
 		{ "\x62\xf1\x7c\x48\x10\x40\x01", 7 }, /* vmovups with a short displacement */
+		{ "\x8f\xe8\x78\xcc\xc1\x04", 6 },     /* vpcomb $4: XOP, map 8 */
+		{ "\x8f\xe8\xe0\xa3\x3d\x01\x02\x03\x04\x00", 10 }, /* vpperm d(%rip) */
+		{ "\x8f\xe9\x78\xc7\xd2", 5 },                      /* vphaddwq: map 9 */
+		{ "\x8f\xea\x78\x10\xc1\x01\x02\x03\x04", 9 },      /* bextr $d: map 10 */
+		{ "\x8f\x40\x08", 3 },                              /* pop 8(%rax) */
 		{ "\x0f\x84\x01\x02\x03\x04", 6 },
 		{ "\xf3\x0f\xa7\xc8", 4 }, /* xcrypt-ecb */
 		{ "\xc8\x10\x00\x00", 4 }, /* enter */
@@ -61,6 +66,10 @@ static void refuses_invalid_instructions(void **state)
 
 	assert_false(x86_decode((const uint8_t *)"\x06", 1, &insn));
 	assert_false(x86_decode((const uint8_t *)"\x0f\x04", 2, &insn));
+	assert_false(
+		x86_decode((const uint8_t *)"\x8f\xeb\x78\x10\xc1", 5, &insn)); /* XOP, map 11 */
+	assert_false(
+		x86_decode((const uint8_t *)"\xc4\xe8\x78\xcc\xc1\x04", 6, &insn)); /* VEX, map 8 */
 	assert_false(x86_decode((const uint8_t *)"", 0, &insn));
 	assert_false(x86_decode(prefixes, sizeof(prefixes), &insn));
 }
@@ -72,6 +81,9 @@ static void decodes_instructions_that_change_the_stack(void **state)
 	assert_int_equal(DECODE("\x41\x55").reg, 13);
 	assert_int_equal(DECODE("\xff\x35\x01\x02\x03\x04").kind, X86_PUSH);
 	assert_int_equal(DECODE("\x5b").kind, X86_POP);
+	assert_int_equal(DECODE("\x8f\x40\x08").kind, X86_POP);
+	assert_int_equal(DECODE("\x8f\xe9\x78\xc7\xd2").kind,
+			 X86_OTHER); /* XOP has the same byte */
 	assert_int_equal(DECODE("\x5c").kind, X86_RSP_LOST);
 	assert_int_equal(DECODE("\x48\x83\xec\x18").kind, X86_RSP_ADD);
 	assert_int_equal(DECODE("\x48\x83\xec\x18").value, -24);
