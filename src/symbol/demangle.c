@@ -24,7 +24,10 @@
 #include "base/strtab.h"
 #include "base/vec.h"
 
+#define RUST_HASH_DIGITS "0123456789abcdef"
+
 enum {
+	RUST_HASH_LEN = 16,
 	BACKREFS_MAX = 24, /* in D, and in Rust with punycode */
 	SUFFIX_MAX = 64,   /* "@plt", "@@GLIBCXX_3.4" */
 	ENTRY_BYTES = 16,  /* fixed cost of a cache entry, for demangle_trim() */
@@ -135,30 +138,51 @@ static void correct_wide_constants(const char *raw, char *text)
 	}
 }
 
-/* A legacy Rust symbol is an Itanium nested name that ends with "17h" and 16 hexadecimal digits. */
-static bool is_rust_legacy(const char *raw)
+/*
+ * A legacy Rust symbol is an Itanium nested name that ends with "17h" and 16 hexadecimal digits.
+ * Returns the digits; NULL if @raw is none.
+ */
+static const char *rust_legacy_hash(const char *raw)
 {
 	const char *h;
 
 	if (strncmp(raw, "_ZN", 3))
-		return false;
-	h = strstr(raw, "17h");
-	while (h) {
-		if (strspn(h + 3, "0123456789abcdef") == 16 && h[19] == 'E')
-			return true;
-		h = strstr(h + 1, "17h");
-	}
-	return false;
+		return NULL;
+	for (h = strstr(raw, "17h"); h; h = strstr(h + 1, "17h"))
+		if (strspn(h + 3, RUST_HASH_DIGITS) == RUST_HASH_LEN && h[3 + RUST_HASH_LEN] == 'E')
+			return h + 3;
+	return NULL;
+}
+
+static bool is_rust_legacy(const char *raw)
+{
+	return rust_legacy_hash(raw);
+}
+
+/*
+ * libiberty accepts only a hash of at least five different digits, which one in 10,000 does not
+ * have. As its result is without the hash, another one serves.
+ */
+static char *demangle_rust_legacy(const char *raw)
+{
+	_cleanup_(freep) char *other = strdup(raw);
+
+	if (!other)
+		return NULL;
+	memcpy(other + (rust_legacy_hash(raw) - raw), RUST_HASH_DIGITS, RUST_HASH_LEN);
+	return demangle_bounded(rust_demangle_callback, other, DMGL_NO_OPTS);
 }
 
 static char *demangle_rust(const char *raw)
 {
 	char *text;
 
-	if (raw[1] == 'R' && may_have_punycode(raw) && count_char(raw, 'B') > BACKREFS_MAX)
+	if (raw[1] == 'Z')
+		return demangle_rust_legacy(raw);
+	if (may_have_punycode(raw) && count_char(raw, 'B') > BACKREFS_MAX)
 		return NULL;
 	text = demangle_bounded(rust_demangle_callback, raw, DMGL_NO_OPTS);
-	if (text && raw[1] == 'R')
+	if (text)
 		correct_wide_constants(raw, text);
 	return text;
 }

@@ -27,7 +27,9 @@
 #include "base/strtab.h"
 #include "base/vec.h"
 
-enum { NAMES_MAX = 1 << 30, MODULES_MAX = 65536 };
+#define PADDING "__pfx_"
+
+enum { NAMES_MAX = 1 << 30, MODULES_MAX = 65536, PADDING_MAX = 128 /* bytes */ };
 
 struct symbol {
 	uint64_t address;
@@ -36,6 +38,7 @@ struct symbol {
 	uint32_t module; /* id in kallsyms.modules; 0: the kernel */
 	uint8_t bind;    /* enum alias_bind */
 	bool end;        /* The code of the kernel ends here. */
+	bool is_padding; /* of the function after it; without a name */
 };
 
 struct range {
@@ -91,6 +94,7 @@ static int add_symbol(struct loader *l, uint64_t address, char type, char *name)
 	char *module = strchr(name, '\t');
 	int r;
 
+	s.is_padding = !strncmp(name, PADDING, strlen(PADDING));
 	if (module)
 		*module++ = '\0';
 	else
@@ -101,8 +105,10 @@ static int add_symbol(struct loader *l, uint64_t address, char type, char *name)
 	r = module ? strtab_add(l->k->modules, module, strlen(module), &s.module) : 0;
 	if (r < 0)
 		return r;
-	buf_put_str(&l->k->names, name);
-	buf_put_byte(&l->k->names, '\0');
+	if (!s.is_padding) {
+		buf_put_str(&l->k->names, name);
+		buf_put_byte(&l->k->names, '\0');
+	}
 	r = vec_push(&l->k->syms, s);
 	return r < 0 ? r : buf_error(&l->k->names);
 }
@@ -188,6 +194,33 @@ static struct alias_name name_of(const struct kallsyms *k, const struct symbol *
 	const char *name = (const char *)k->names.data + s->name;
 
 	return (struct alias_name){ name, strlen(name) };
+}
+
+/* Moves the function that follows the padding @s, if there is one, to the padding's address. */
+static void attach_padding(const struct symbol *s, struct symbol *next, const struct symbol *end)
+{
+	uint64_t function = next < end ? next->address : 0;
+
+	if (next == end || next->end || next->module != s->module ||
+	    function - s->address > PADDING_MAX)
+		return;
+	for (; next < end && next->address == function; next++)
+		next->address = s->address;
+}
+
+/* Makes padding a part of its function. Symbols stay sorted by address. */
+static void attach_all_padding(struct kallsyms *k)
+{
+	struct symbol *s = k->syms.data, *end = s + k->syms.len;
+	size_t n = 0;
+
+	for (struct symbol *p = s; p < end; p++) {
+		if (p->is_padding)
+			attach_padding(p, p + 1, end);
+		else
+			s[n++] = *p;
+	}
+	k->syms.len = n;
 }
 
 /*
@@ -285,6 +318,7 @@ int kallsyms_load_fds(struct kallsyms **out, int kallsyms_fd, int modules_fd, st
 	qsort(k->syms.data, k->syms.len, sizeof(*k->syms.data), symbol_cmp);
 	if (l.modules.len)
 		qsort(l.modules.data, l.modules.len, sizeof(*l.modules.data), range_cmp);
+	attach_all_padding(k);
 	choose_names(k);
 	set_sizes(&l);
 	trim(k);

@@ -14,8 +14,8 @@ struct err;
 struct kallsyms;
 
 struct kallsyms_symbol {
-	uint64_t address;
-	uint64_t size; /* up to the next symbol or the end of its module */
+	uint64_t address; /* with the padding before the function (__pfx_NAME) */
+	uint64_t size;    /* up to the next symbol or the end of its module */
 	const char *name;
 	const char *module; /* "[nf_tables]", "[bpf]"; "" for the kernel itself */
 };

@@ -46,6 +46,9 @@ static void demangles_both_rust_schemes(void **state)
 {
 	check("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", DEMANGLE_FULL, false,
 	      "core::fmt::Formatter::pad");
+	/* a hash of few different digits */
+	check("_ZN3std6thread6Thread4join17hddd6ee66166e6e1dE", DEMANGLE_FULL, false,
+	      "std::thread::Thread::join");
 	check("_RNvNtCs1234_7mycrate3foo3bar", DEMANGLE_FULL, false, "mycrate::foo::bar");
 	check("_RINvNtC3std3mem4dropiE", DEMANGLE_FULL, false, "std::mem::drop::<isize>");
 	check("_RINvNtC3std3mem4dropiE", DEMANGLE_SHORT, false, "std::mem::drop");

@@ -84,6 +84,36 @@ static void finds_no_symbol_outside_of_code(void **state)
 	assert_string_equal(name_at(k, UINT64_MAX), "");
 }
 
+static void padding_belongs_to_its_function(void **state)
+{
+	_cleanup_(kallsyms_freep) struct kallsyms *k = NULL;
+
+	assert_int_equal(load(&k,
+			      "ffffffff81000020 t last\n"
+			      "ffffffff81000010 t __pfx_last\n"
+			      "ffffffff81000000 T first\n"
+			      "ffffffff81000020 T also_last\n"
+			      "ffffffff81000400 t __pfx_far\n"
+			      "ffffffff81001000 T far\n"
+			      "ffffffff81002000 t __pfx_none\n"
+			      "ffffffff81002010 T _etext\n"
+			      "ffffffffc0000ff0 t __pfx_other\t[one]\n"
+			      "ffffffffc0001000 t other\t[two]\n",
+			      NULL, NULL),
+			 0);
+	assert_int_equal(kallsyms_count(k), 5);
+	assert_string_equal(name_at(k, 0xffffffff8100000f), "first");
+	assert_string_equal(name_at(k, 0xffffffff81000010), "also_last");
+	assert_string_equal(name_at(k, 0xffffffff81000020), "also_last");
+	/* too far away to be padding */
+	assert_string_equal(name_at(k, 0xffffffff81000fff), "also_last");
+	assert_string_equal(name_at(k, 0xffffffff81001000), "far");
+	assert_string_equal(name_at(k, 0xffffffff8100200f), "far");
+	assert_string_equal(name_at(k, 0xffffffff81002010), "");
+	assert_string_equal(name_at(k, 0xffffffffc0001000), "other");
+	assert_string_equal(name_at(k, 0xffffffffc0000ff0), "");
+}
+
 static void selects_one_alias_in_any_order(void **state)
 {
 	static const char *const texts[] = {
@@ -181,6 +211,7 @@ static void reads_this_kernels_symbols(void **state)
 }
 
 TEST_GROUP(test_kallsyms, TEST(finds_code_of_kernel_modules_and_bpf_programs),
-	   TEST(finds_no_symbol_outside_of_code), TEST(selects_one_alias_in_any_order),
-	   TEST(hidden_addresses_are_eperm_with_a_remedy), TEST(refuses_invalid_lines),
-	   TEST(omits_a_name_that_exceeds_the_buffer), TEST(reads_this_kernels_symbols))
+	   TEST(finds_no_symbol_outside_of_code), TEST(padding_belongs_to_its_function),
+	   TEST(selects_one_alias_in_any_order), TEST(hidden_addresses_are_eperm_with_a_remedy),
+	   TEST(refuses_invalid_lines), TEST(omits_a_name_that_exceeds_the_buffer),
+	   TEST(reads_this_kernels_symbols))
