@@ -198,14 +198,21 @@ WALK_FN int walk_signal(__u32 which, __u32 off)
 	return WALK_CONTINUE;
 }
 
-/*
- * True if the rule can only lead up the same stack. Other registers may lead to another stack (Go,
- * coroutines).
- */
-static __always_inline int rule_goes_up(const struct unwind_rule *rule)
+/* True if the rule computes the CFA from sp. */
+static __always_inline int rule_needs_sp(const struct unwind_rule *rule)
 {
 	return rule->cfa != UNWIND_CFA_FP_OFF && rule->cfa != UNWIND_CFA_AUX_OFF &&
 	       rule->cfa != UNWIND_CFA_FP_DEREF && rule->cfa != UNWIND_CFA_REG;
+}
+
+/*
+ * True if the rule can only lead up the same stack. Other registers and words in memory may lead to
+ * another stack (Go, OCaml, coroutines).
+ */
+static __always_inline int rule_goes_up(const struct unwind_rule *rule)
+{
+	return rule_needs_sp(rule) && rule->cfa != UNWIND_CFA_SP_DEREF &&
+	       rule->cfa != UNWIND_CFA_SP_DEREF_TWICE;
 }
 
 /*
@@ -254,7 +261,7 @@ static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *ru
 {
 	__u64 at = 0;
 
-	if (!ARCH_FP_HAS_SP && w->by_frame_pointer && rule_goes_up(rule))
+	if (!ARCH_FP_HAS_SP && w->by_frame_pointer && rule_needs_sp(rule))
 		return rule_cfa_by_fp(w, rule);
 	if (rule_base(w, rule, &at))
 		return walk_fail(w, WALK_ERR_REGISTER_LOST);
@@ -263,8 +270,13 @@ static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *ru
 		return WALK_CONTINUE;
 	}
 	at += (__s64)rule->cfa_off;
-	if (rule->cfa == UNWIND_CFA_SP_DEREF || rule->cfa == UNWIND_CFA_FP_DEREF ||
-	    rule->cfa == UNWIND_CFA_SP_INDEX) {
+	if (rule->cfa == UNWIND_CFA_SP_DEREF_TWICE) {
+		if (stack_word(w, at, &at))
+			return walk_fail(w, WALK_ERR_STACK_READ);
+		at += rule->cfa_reg;
+	}
+	if (rule->cfa == UNWIND_CFA_SP_DEREF || rule->cfa == UNWIND_CFA_SP_DEREF_TWICE ||
+	    rule->cfa == UNWIND_CFA_FP_DEREF || rule->cfa == UNWIND_CFA_SP_INDEX) {
 		if (stack_word(w, at, &at))
 			return walk_fail(w, WALK_ERR_STACK_READ);
 		at += (__s64)rule->cfa_add;

@@ -40,6 +40,7 @@ enum unwind_cfa {
 				      bn_mul_mont); leaf frames only */
 	UNWIND_CFA_SWITCHED, /* sp points to another stack, whose content is not in place yet: the
 				walk ends with WALK_ERR_STACK_SWITCHED */
+	UNWIND_CFA_SP_DEREF_TWICE, /* *(*(sp + cfa_off) + cfa_reg) + cfa_add (OCaml's fibers) */
 	UNWIND_CFA_MAX,
 };
 
@@ -79,8 +80,9 @@ enum { UNWIND_NO_FRAME = 1 };
 struct unwind_rule {
 	uint8_t cfa; /* enum unwind_cfa */
 	/*
-	 * The register of UNWIND_CFA_REG, _SP_RA_REG and _SP_INDEX; a flag or 0 for
-	 * _SP_OFF and _FP_OFF; UNWIND_NO_FRAME or 0 for _END.
+	 * The register of UNWIND_CFA_REG, _SP_RA_REG and _SP_INDEX; an offset for
+	 * _SP_DEREF_TWICE; a flag or 0 for _SP_OFF and _FP_OFF; UNWIND_NO_FRAME or 0 for
+	 * _END.
 	 */
 	uint8_t cfa_reg;
 	uint8_t fp;  /* enum unwind_saved */
@@ -89,7 +91,7 @@ struct unwind_rule {
 	int16_t fp_off;
 	int16_t aux_off;
 	int16_t ra_off; /* the return address is at CFA + ra_off; -8 in all but hand-written code */
-	int16_t cfa_add; /* used by the *_DEREF kinds */
+	int16_t cfa_add; /* used by the *_DEREF* kinds */
 };
 _Static_assert(sizeof(struct unwind_rule) == 16, "rules are map values");
 

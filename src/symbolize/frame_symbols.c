@@ -241,8 +241,11 @@ static int resolve_unread(struct batch *b, const struct profile_location *l, boo
 		return add_unnamed(b, l, info->path, NAME_LOSS_NOT_OPENED, w);
 	if (info->fd < 0 && !strcmp(info->path, FILE_TABLE_UNREAD))
 		return add_unnamed(b, l, info->path, NAME_LOSS_FILE_UNREAD, w);
-	snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(info->path),
-		 (unsigned long long)l->address);
+	if (info->is_elf || info->fd < 0)
+		snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(info->path),
+			 (unsigned long long)l->address);
+	else /* nothing shows where its functions begin (SBCL's core) */
+		snprintf(name, sizeof(name), "[%.255s]", base_name(info->path));
 	return add_unnamed(b, l, name, why, w);
 }
 

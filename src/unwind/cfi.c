@@ -161,17 +161,40 @@ static bool cfa_register(uint16_t reg, int32_t off, struct unwind_rule *out)
 	return reg <= UREG_MASK;
 }
 
+/* Reads DW_OP_deref and the number that DW_OP_plus_uconst adds to the word, which is optional. */
+static int32_t expr_deref(struct expr *e)
+{
+	expr_expect(e, OP_DEREF);
+	return expr_accept(e, OP_PLUS_UCONST) ? expr_leb(e, false) : 0;
+}
+
+/* OCaml's fibers: breg7 x, deref [, plus_uconst y], deref [, plus_uconst z] */
+static bool cfa_deref_twice(struct expr e, struct unwind_rule *out)
+{
+	int32_t off, middle, add;
+
+	if (expr_breg(&e, &off) != UREG_SP)
+		return false;
+	middle = expr_deref(&e);
+	add = expr_deref(&e);
+	if (!expr_ended(&e) || middle < 0 || middle > UINT8_MAX || add < 0 || add > INT16_MAX)
+		return false;
+	out->cfa = UNWIND_CFA_SP_DEREF_TWICE;
+	out->cfa_reg = (uint8_t)middle;
+	out->cfa_off = off;
+	out->cfa_add = (int16_t)add;
+	return true;
+}
+
 /* GCC's realigned frames, OpenSSL's saved sp: bregN x [, deref [, plus_uconst y]] */
 static bool cfa_deref(struct expr e, struct unwind_rule *out)
 {
-	int32_t off, add = 0;
+	int32_t off, add;
 	uint8_t reg = expr_breg(&e, &off);
 
 	if (expr_ended(&e))
 		return cfa_register(reg, off, out);
-	expr_expect(&e, OP_DEREF);
-	if (expr_accept(&e, OP_PLUS_UCONST))
-		add = expr_leb(&e, false);
+	add = expr_deref(&e);
 	if (!expr_ended(&e) || (reg != UREG_SP && reg != UREG_FP) || add > INT16_MAX)
 		return false;
 	out->cfa = reg == UREG_SP ? UNWIND_CFA_SP_DEREF : UNWIND_CFA_FP_DEREF;
@@ -190,7 +213,7 @@ static bool rule_cfa(const struct eh_frame *ef, const struct cfi_value *cfa,
 	if (cfa->how != CFI_EXPR)
 		return false;
 	e = expr_of(ef, cfa);
-	return cfa_deref(e, out) || cfa_plt(e, out) || cfa_index(e, out);
+	return cfa_deref(e, out) || cfa_plt(e, out) || cfa_index(e, out) || cfa_deref_twice(e, out);
 }
 
 /*

@@ -24,6 +24,7 @@ static const char *const cfa_text[UNWIND_CFA_MAX] = {
 	[UNWIND_CFA_SP_RA_REG] = UREG_SP_NAME ", ra in reg",
 	[UNWIND_CFA_SP_INDEX] = "*" UREG_SP_NAME "+8*reg",
 	[UNWIND_CFA_SWITCHED] = "switched",
+	[UNWIND_CFA_SP_DEREF_TWICE] = "**" UREG_SP_NAME,
 };
 
 /* Appends to @out, which holds UNWIND_RULE_TEXT_MAX bytes, of which *@at are used. */
@@ -83,7 +84,10 @@ void unwind_rule_text(const struct unwind_rule *rule, char *out)
 		add(out, &at, "%u", rule->cfa_reg);
 	if (cfa >= UNWIND_CFA_SP_OFF && cfa <= UNWIND_CFA_SIGNAL)
 		add(out, &at, "%+d", rule->cfa_off);
-	if (cfa == UNWIND_CFA_SP_DEREF || cfa == UNWIND_CFA_FP_DEREF)
+	if (cfa == UNWIND_CFA_SP_DEREF_TWICE)
+		add(out, &at, "%+d %+d", rule->cfa_off, rule->cfa_reg);
+	if (cfa == UNWIND_CFA_SP_DEREF || cfa == UNWIND_CFA_FP_DEREF ||
+	    cfa == UNWIND_CFA_SP_DEREF_TWICE)
 		add(out, &at, " %+d", rule->cfa_add);
 	if ((cfa == UNWIND_CFA_SP_OFF || cfa == UNWIND_CFA_FP_OFF) && rule->cfa_reg)
 		add(out, &at, "  %s", flag_text(rule->cfa_reg));

@@ -17,7 +17,8 @@
 enum {
 	ENTRY_MAX = 128, /* bytes of code at the entry point that are read */
 	LIBC_TEXT_MAX =
-		8 << 20,   /* bytes of text of a C library, or of a program that contains one */
+		8 << 20, /* bytes of text of a C library, or of a program that contains one */
+	LISP_ENTRY_MAX = 192,
 	SWITCH_MAX = 1024, /* bytes of slp_switch(), which has about 200 */
 };
 
@@ -137,12 +138,47 @@ static void fcontext_find(struct unwind_special_code *k, const struct elf_image 
 			fcontext_find_code(k, &segs[i], img);
 }
 
+
+/*
+ * SBCL's function in assembly that calls Lisp: push %rbp; push %rbp; mov %rsp,%rbp makes the frame
+ * of the Lisp function, which removes it when it returns. After the call, %rbp is that of the C
+ * frame again, and Lisp may have a stack of its own. The rule holds up to `leave`.
+ */
+static void lisp_entry_find(struct unwind_special_code *k, const struct elf_image *img)
+{
+	static const uint8_t frame[] = { 0x55, 0x55, 0x48, 0x89, 0xe5 };
+	static const uint8_t call[] = { 0xff, 0x50, 0xfd }; /* *-3(%rax) */
+	enum { LEAVE = 0xc9, RBP_AT = -16, RBX_AT = -24 };
+	const struct unwind_rule rule = { .cfa = UNWIND_CFA_FP_OFF,
+					  .cfa_off = 16,
+					  .ra_off = -8,
+					  .fp = UNWIND_SAVED_CFA,
+					  .fp_off = RBP_AT,
+					  .aux = UNWIND_SAVED_CFA,
+					  .aux_off = RBX_AT };
+	const uint8_t *at, *end;
+	struct elf_rawsym sym;
+	struct elf_span code;
+
+	if (elf_gnuhash_lookup(img, "call_into_lisp_", &sym) < 0 ||
+	    elf_image_at_vaddr(img, sym.vaddr, LISP_ENTRY_MAX, &code) < 0)
+		return;
+	at = memmem(code.data, code.len, frame, sizeof(frame));
+	end = code.data + code.len;
+	at = at ? memmem(at, (size_t)(end - at), call, sizeof(call)) : NULL;
+	end = at ? memchr(at, LEAVE, (size_t)(end - at)) : NULL;
+	if (end)
+		code_add(k, code.file_off + (uint64_t)(at + 1 - code.data),
+			 code.file_off + (uint64_t)(end - code.data), rule);
+}
+
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img)
 {
 	entry_find(k, img);
 	init_fini_find(k, img, ".init");
 	init_fini_find(k, img, ".fini");
 	fcontext_find(k, img);
+	lisp_entry_find(k, img);
 }
 
 bool unwind_may_define_makecontext(const struct elf_image *img)

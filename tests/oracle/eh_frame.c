@@ -21,7 +21,13 @@
 #include "elf/image.h"
 #include "unwind/file_rows.h"
 
-enum { MISMATCHES_SHOWN = 10, GAP_STEP = 16, GAP_PROBES_MAX = 4096, ENTRY_LEN = 64 };
+enum {
+	MISMATCHES_SHOWN = 10,
+	GAP_STEP = 16,
+	GAP_PROBES_MAX = 4096,
+	ENTRY_LEN = 64,
+	CONTEXT_END_LEN = 26,
+};
 
 /* Code for which we have rules although it has no CFI. */
 struct range {
@@ -78,6 +84,26 @@ static bool plain_cfa(unsigned int reg, int64_t off, struct unwind_rule *out)
 	return true;
 }
 
+/* breg7, deref [, plus_uconst], deref [, plus_uconst]; @out has the first offset. */
+static bool their_deref_twice(const Dwarf_Op *ops, size_t n, struct unwind_rule *out)
+{
+	Dwarf_Word added[2] = { 0 };
+	size_t at = 1;
+
+	for (int i = 0; i < 2; i++) {
+		if (at >= n || ops[at++].atom != DW_OP_deref)
+			return false;
+		if (at < n && ops[at].atom == DW_OP_plus_uconst)
+			added[i] = ops[at++].number;
+	}
+	if (at != n || added[0] > UINT8_MAX || added[1] > INT16_MAX)
+		return false;
+	out->cfa = UNWIND_CFA_SP_DEREF_TWICE;
+	out->cfa_reg = (uint8_t)added[0];
+	out->cfa_add = (int16_t)added[1];
+	return true;
+}
+
 /* Translates libdw's operations for the CFA into a rule; false if the walk cannot express them. */
 static bool their_cfa(const Dwarf_Op *ops, size_t n, struct unwind_rule *out)
 {
@@ -105,6 +131,8 @@ static bool their_cfa(const Dwarf_Op *ops, size_t n, struct unwind_rule *out)
 		out->cfa_add = (int16_t)ops[6].number;
 		return true;
 	}
+	if (reg == 7 && their_deref_twice(ops, n, out))
+		return true;
 	if (n > 3 || ops[1].atom != DW_OP_deref || (reg != 6 && reg != 7) ||
 	    (n == 3 && ops[2].atom != DW_OP_plus_uconst))
 		return false;
@@ -266,7 +294,7 @@ static void find_known(struct oracle *o, const struct elf_image *img)
 		at = memmem(s.data, s.len, context_end, sizeof(context_end));
 	if (at)
 		o->known[3] = (struct range){ s.vaddr + (uint64_t)(at - s.data) - 1,
-					      s.vaddr + (uint64_t)(at - s.data) };
+					      s.vaddr + (uint64_t)(at - s.data) + CONTEXT_END_LEN };
 	if (at && elf_gnuhash_lookup(img, "abort", &abort) == 0)
 		o->bottom = abort.vaddr - 1;
 }
@@ -277,6 +305,12 @@ static void find_known(struct oracle *o, const struct elf_image *img)
 static bool is_bottom(const struct oracle *o, uint64_t vaddr, const struct unwind_rule *r)
 {
 	return vaddr == o->bottom && r->cfa == UNWIND_CFA_END && r->cfa_reg == UNWIND_NO_FRAME;
+}
+
+/* True in glibc's __start_context, where a walk ends. */
+static bool is_context_end(const struct oracle *o, uint64_t vaddr, const struct unwind_rule *r)
+{
+	return r->cfa == UNWIND_CFA_END && vaddr >= o->known[3].lo && vaddr < o->known[3].hi;
 }
 
 /* True for rules of code without CFI: tests/oracle/sweep.c checks those. */
@@ -299,7 +333,7 @@ static void probe(struct oracle *o, uint64_t vaddr, const struct unwind_rule *ou
 	o->n_none += theirs.cfa == UNWIND_CFA_NONE;
 	if (!memcmp(&theirs, ours, sizeof(theirs)) ||
 	    (theirs.cfa == UNWIND_CFA_NONE && is_known(o, vaddr)) || (no_cfi && is_swept(ours)) ||
-	    is_bottom(o, vaddr, ours))
+	    is_bottom(o, vaddr, ours) || is_context_end(o, vaddr, ours))
 		return;
 	if (o->n_wrong++ < MISMATCHES_SHOWN) {
 		printf("  at %#lx\n", vaddr);

@@ -3,8 +3,11 @@
 #include "symbolize/frame_symbols.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "proc/maps.h"
@@ -222,6 +225,33 @@ static void after_the_deadline_frames_are_addresses(void **state)
 	fixture_fini(&f);
 }
 
+/* Nothing shows where its functions begin. */
+static void code_in_a_file_that_is_not_elf_has_the_name_of_the_file(void **state)
+{
+	struct frame_location words[2] = { 0 };
+	char path[] = "/tmp/not-elf.XXXXXX", expected[32];
+	int fd = mkostemp(path, O_CLOEXEC);
+	struct fixture f;
+	uint8_t *code;
+
+	assert_int_equal(write(fd, "core", 4), 4);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(code != MAP_FAILED);
+	fixture_init(&f);
+	words[0].word = word_of(&f, code + 16);
+	words[1].word = word_of(&f, code + 32);
+	assert_int_equal(frame_symbols_resolve(f.symbols, f.profile, words, 2), 0);
+	snprintf(expected, sizeof(expected), "[%s]", path + strlen("/tmp/"));
+	assert_string_equal(name_at(&f, &words[0]), expected);
+	assert_string_equal(name_at(&f, &words[1]), expected);
+	assert_int_equal(words[1].lost, NAME_LOSS_NO_SYMBOL);
+	fixture_fini(&f);
+	munmap(code, 4096);
+	unlink(path);
+	close(fd);
+}
+
 /* Compares a batch that exceeds one request to the symbolizer with one request per address. */
 static void a_large_batch_has_the_results_of_single_lookups(void **state)
 {
@@ -256,5 +286,6 @@ static void a_large_batch_has_the_results_of_single_lookups(void **state)
 TEST_GROUP(test_frame_symbols, TEST(resolves_a_mixed_batch_in_its_order),
 	   TEST(a_prefetched_batch_is_not_looked_up_again),
 	   TEST(yields_between_two_files_and_continues_later),
+	   TEST(code_in_a_file_that_is_not_elf_has_the_name_of_the_file),
 	   TEST(after_the_deadline_frames_are_addresses),
 	   TEST(a_large_batch_has_the_results_of_single_lookups))

@@ -136,6 +136,20 @@ static void supports_frames_of_openssl(void **state)
 	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_OFF, .cfa_off = 16), 0x0f, 2, 0x77, 16);
 }
 
+static void supports_fibers_of_ocaml(void **state)
+{
+	/* caml_runstack of OCaml 5.3 */
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_DEREF_TWICE, .cfa_off = 56, .cfa_add = 8), 0x0f, 8,
+		    0x77, 56, 0x06, 0x23, 0, 0x06, 0x23, 8);
+	ASSERT_RULE(
+		RULE(.cfa = UNWIND_CFA_SP_DEREF_TWICE, .cfa_off = 8, .cfa_reg = 24, .cfa_add = 8),
+		0x0f, 8, 0x77, 8, 0x06, 0x23, 24, 0x06, 0x23, 8);
+	ASSERT_RULE(RULE(.cfa = UNWIND_CFA_SP_DEREF_TWICE), 0x0f, 4, 0x77, 0, 0x06, 0x06);
+	ASSERT_REFUSED(0x0f, 4, 0x76, 0, 0x06, 0x06);                /* through rbp */
+	ASSERT_REFUSED(0x0f, 5, 0x77, 0, 0x06, 0x06, 0x06);          /* three words */
+	ASSERT_REFUSED(0x0f, 7, 0x77, 0, 0x06, 0x23, 0x80, 2, 0x06); /* a distance of 256 */
+}
+
 static void supports_stg_run_of_ghc(void **state)
 {
 	/* CFA rsp + 0, rbx and the return address above it, rsp = rsp + 16440 */
@@ -163,12 +177,11 @@ static void refuses_rules_that_the_walk_does_not_support(void **state)
 	ASSERT_REFUSED(0x16, 6, 1, 0x30);    /* rbp is a computed value */
 	ASSERT_REFUSED(0x10, 6, 2, 0x77, 0); /* rbp is saved relative to rsp */
 	ASSERT_REFUSED(0x10, 6, 3, 0x76, 0, 0x06);
-	ASSERT_REFUSED(0x05, 6, 0x81, 0x20);          /* farther than 32 KiB from the CFA */
-	ASSERT_REFUSED(0x08, 16);                     /* the return address is undefined */
-	ASSERT_REFUSED(0x0f, 0);                      /* an empty expression */
-	ASSERT_REFUSED(0x0f, 3, 0x73, 0, 0x06);       /* through rbx */
-	ASSERT_REFUSED(0x0f, 4, 0x77, 0, 0x06, 0x06); /* deref twice */
-	ASSERT_REFUSED(0x0f, 2, 0x77, 0x80);          /* LEB128 that does not end */
+	ASSERT_REFUSED(0x05, 6, 0x81, 0x20);    /* farther than 32 KiB from the CFA */
+	ASSERT_REFUSED(0x08, 16);               /* the return address is undefined */
+	ASSERT_REFUSED(0x0f, 0);                /* an empty expression */
+	ASSERT_REFUSED(0x0f, 3, 0x73, 0, 0x06); /* through rbx */
+	ASSERT_REFUSED(0x0f, 2, 0x77, 0x80);    /* LEB128 that does not end */
 	ASSERT_REFUSED(0x0f, 6, 0x77, 0x80, 0x80, 0x80, 0x80, 0);
 	ASSERT_REFUSED(0x0f, 6, 0x77, 0, 0x06, 0x23, 0x80, 0x80); /* an addend that does not end */
 }
@@ -192,7 +205,7 @@ TEST_GROUP_OF_X86_64(test_cfi, TEST(supports_registers_and_offsets),
 		     TEST(supports_a_return_address_in_a_register),
 		     TEST(marks_functions_that_return_to_a_handler),
 		     TEST(supports_the_plt_of_the_linker), TEST(supports_realigned_frames),
-		     TEST(supports_frames_of_openssl), TEST(supports_stg_run_of_ghc),
-		     TEST(continues_without_rbx),
+		     TEST(supports_frames_of_openssl), TEST(supports_fibers_of_ocaml),
+		     TEST(supports_stg_run_of_ghc), TEST(continues_without_rbx),
 		     TEST(refuses_rules_that_the_walk_does_not_support),
 		     TEST(supports_the_frame_of_a_signal))

@@ -176,6 +176,34 @@ static void mistakes_no_other_code_for_a_switch(void **state)
 	assert_int_equal(cfa_at(&l, 384), UNWIND_CFA_SP_OFF);
 }
 
+/* The frames of a Lisp function and its call, as in SBCL; the call is at CALL_AT. */
+static void steps_from_lisp_to_the_frame_of_its_caller(void **state)
+{
+	enum { CALL_AT = 15, LEAVE_AT = 21 };
+	static const uint8_t code[] = {
+		0x55, 0x48, 0x89, 0xe5,       /* push %rbp; mov %rsp,%rbp */
+		0x53, 0x41, 0x54,             /* push %rbx; push %r12 */
+		0x55, 0x55, 0x48, 0x89, 0xe5, /* push %rbp; push %rbp; mov %rsp,%rbp */
+		0x48, 0x8b, 0x00,             /* mov (%rax),%rax */
+		0xff, 0x50, 0xfd,             /* call *-3(%rax) */
+		0x41, 0x5c, 0x5b,             /* pop %r12; pop %rbx */
+		0xc9, 0xc3,                   /* leave; ret */
+	};
+	struct cfi_bytes b = { 0 };
+	struct library l;
+	uint32_t cie = cfi_put_cie(&b, 0);
+
+	CFI_FDE(&b, cie, CODE + 256, 64, 0);
+	library_init(&l, &b, "call_into_lisp_");
+	memcpy(l.code, code, sizeof(code));
+	assert_int_not_equal(cfa_at(&l, CALL_AT), UNWIND_CFA_FP_OFF);
+	for (int at = CALL_AT + 1; at < LEAVE_AT; at++)
+		assert_int_equal(cfa_at(&l, at), UNWIND_CFA_FP_OFF);
+	library_init(&l, &b, "call_into_c");
+	memcpy(l.code, code, sizeof(code));
+	assert_int_not_equal(cfa_at(&l, CALL_AT + 1), UNWIND_CFA_FP_OFF);
+}
+
 static void searches_a_switch_within_the_function_only(void **state)
 {
 	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
@@ -229,4 +257,5 @@ TEST_GROUP_OF_X86_64(test_special_code, TEST(finds_the_bottom_of_coroutines_with
 		     TEST(ends_the_walk_while_greenlet_switches_stacks),
 		     TEST(recognizes_a_switch_by_any_register),
 		     TEST(mistakes_no_other_code_for_a_switch),
-		     TEST(searches_a_switch_within_the_function_only))
+		     TEST(searches_a_switch_within_the_function_only),
+		     TEST(steps_from_lisp_to_the_frame_of_its_caller))
