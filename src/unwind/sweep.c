@@ -109,6 +109,8 @@ static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
 		unwind_sweep_step(&s, &insn);
 		if (insn.kind == X86_RET || insn.kind == X86_JUMP_INDIRECT)
 			owner_returns(sw, path.owner);
+		if (unwind_sweep_never_returns(sw, &insn, next))
+			return r;
 		if (insn.kind == X86_JUMP || insn.kind == X86_JUMP_IF) {
 			if (reach(sw, target, &s))
 				r = vec_push(&sw->jumps,
@@ -132,9 +134,29 @@ static int follow(struct unwind_sweep *sw, struct unwind_sweep_path path)
 
 /* ---- calls ---- */
 
+/* True if the code at @at looks like the start of a function, which nothing calls directly. */
+static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	struct x86_insn insn;
+
+	if (g->len - at >= sizeof(endbr) && !memcmp(g->code + at, endbr, sizeof(endbr)))
+		return true;
+	return unwind_sweep_decode(g, at, &insn) &&
+	       (insn.kind == X86_PUSH || insn.kind == X86_REG_FROM_RSP ||
+		(insn.kind == X86_RSP_ADD && insn.value < 0));
+}
+
+/* True if a function is likely to begin at @at: after padding, or aligned with a prologue. */
+static bool is_apart(const struct unwind_sweep_gap *g, size_t at)
+{
+	return unwind_sweep_padding(g, at) ||
+	       ((g->vaddr + at) % UNWIND_SWEEP_ALIGN == 0 && looks_like_function(g, at));
+}
+
 /*
  * True if the call before @vaddr does not return: then the code that follows belongs to another
- * path or function, and needs another depth. Alignment behind the call makes that likely; without
+ * path or function, and needs another depth. Alignment after the call makes that likely; without
  * alignment only evidence before the next call counts.
  */
 static bool call_never_returns(struct unwind_sweep *sw, uint64_t vaddr)
@@ -151,7 +173,7 @@ static bool call_never_returns(struct unwind_sweep *sw, uint64_t vaddr)
 	s->seen = 0; /* so that the path does not find its own state */
 	differs = unwind_lookahead_find(&a, vaddr, &other) && other.depth != before.depth &&
 		  !other.rsp_moved;
-	if (differs && a.n_calls && !unwind_sweep_padding(g, (size_t)(vaddr - g->vaddr)))
+	if (differs && a.n_calls && !is_apart(g, (size_t)(vaddr - g->vaddr)))
 		differs = false;
 	if (!differs)
 		*s = before;
@@ -244,19 +266,6 @@ static bool is_plt_entry(const struct unwind_sweep_gap *g, size_t at)
 	if (at < g->len && g->code[at] == 0xf2) /* bnd */
 		at++;
 	return g->len - at >= sizeof(jump) && !memcmp(g->code + at, jump, sizeof(jump));
-}
-
-/* True if the code at @at looks like the start of a function, which nothing calls directly. */
-static bool looks_like_function(const struct unwind_sweep_gap *g, size_t at)
-{
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
-	struct x86_insn insn;
-
-	if (g->len - at >= sizeof(endbr) && !memcmp(g->code + at, endbr, sizeof(endbr)))
-		return true;
-	return unwind_sweep_decode(g, at, &insn) &&
-	       (insn.kind == X86_PUSH || insn.kind == X86_REG_FROM_RSP ||
-		(insn.kind == X86_RSP_ADD && insn.value < 0));
 }
 
 /* True if a jump with this state may be a tail call, or its target the start of a function. */
@@ -383,6 +392,7 @@ int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img)
 	if (!sw->states)
 		return -ENOMEM;
 	unwind_sweep_begin_functions(sw, img);
+	r = unwind_no_return_find(&sw->no_return, img);
 	for (size_t i = 0; !r && i < sw->gaps.len; i++) {
 		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
 

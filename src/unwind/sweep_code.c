@@ -17,6 +17,7 @@ void unwind_sweep_fini(struct unwind_sweep *sw)
 	vec_fini(&sw->jumps);
 	vec_fini(&sw->returns);
 	vec_fini(&sw->calls);
+	unwind_no_return_fini(&sw->no_return);
 	free(sw->states);
 	sw->states = NULL;
 }
@@ -33,6 +34,13 @@ bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86
 	     next.kind != X86_RSP_ALIGN))
 		insn->kind = X86_OTHER;
 	return true;
+}
+
+bool unwind_sweep_never_returns(const struct unwind_sweep *sw, const struct x86_insn *insn,
+				uint64_t next)
+{
+	return (insn->kind == X86_CALL || insn->kind == X86_JUMP) &&
+	       unwind_no_return_at(&sw->no_return, next + (uint64_t)(int64_t)insn->value);
 }
 
 size_t unwind_sweep_padding(const struct unwind_sweep_gap *g, size_t at)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
+#include "unwind/no_return.h"
 
 struct elf_image;
 struct x86_insn;
@@ -70,6 +71,7 @@ struct unwind_sweep {
 	bool referenced;  /* in: functions begin where the code outside of the gaps leads */
 	bool more_return; /* functions were found to return while calls of them wait */
 	struct unwind_sweep_state *states;
+	struct unwind_no_return no_return;
 	struct {
 		VEC(struct unwind_sweep_path);
 	} jumps, returns; /* the state at their start is known */
@@ -89,6 +91,10 @@ struct unwind_sweep_state *unwind_sweep_state_at(struct unwind_sweep *sw, uint64
  * next.
  */
 bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn);
+
+/* True if @insn, which @next follows, calls or jumps to a function that never returns. */
+bool unwind_sweep_never_returns(const struct unwind_sweep *sw, const struct x86_insn *insn,
+				uint64_t next);
 
 /*
  * Adds [file_off, +len) of @img, which has no rows. Gaps come in ascending order; those that would

@@ -25,6 +25,10 @@ enum {
 	OPCODE_LEA = 0x8d,
 	OPCODE_CALL = 0xe8,
 	OPCODE_JUMP = 0xe9,
+	LEA_BYTES = 7,
+	INT3 = 0xcc,
+	NOP = 0x90,
+	RET = 0xc3,
 	MODRM_RIP = 0x05, /* without the bits of the register */
 	MODRM_RIP_MASK = 0xc7,
 };
@@ -88,26 +92,6 @@ static void begin_at_arrays(struct unwind_sweep *sw, const struct elf_image *img
 	}
 }
 
-static void begin_at_calls(struct unwind_sweep *sw)
-{
-	for (size_t i = 0; i < sw->gaps.len; i++) {
-		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
-		struct x86_insn insn;
-
-		for (size_t at = 0; at < g->len;) {
-			if (!unwind_sweep_decode(g, at, &insn)) {
-				at++;
-				continue;
-			}
-			at += insn.len;
-			if (insn.kind == X86_CALL && insn.value)
-				begin(sw, g->vaddr + at + (uint64_t)(int64_t)insn.value);
-		}
-	}
-}
-
-/* ---- references from outside of the gaps ---- */
-
 /* Marks a function at @vaddr, where a reference leads, if there is aligned code in a gap. */
 static void begin_at_reference(struct unwind_sweep *sw, uint64_t vaddr)
 {
@@ -130,6 +114,55 @@ static size_t distance_at(const uint8_t *p)
 		return 3;
 	return 0;
 }
+
+/* True if the code before @at ends or is padding, as before a function. */
+static bool begins_after_end(const struct unwind_sweep_gap *g, size_t at)
+{
+	uint8_t before = at ? g->code[at - 1] : INT3;
+
+	return before == INT3 || before == NOP || before == RET || before == 0;
+}
+
+/*
+ * Marks the function whose address the code at @at loads. Code in gaps also loads addresses within
+ * functions (computed gotos), but hardly ever those of aligned code after padding.
+ */
+static void begin_at_address(struct unwind_sweep *sw, const struct unwind_sweep_gap *from,
+			     size_t at)
+{
+	const struct unwind_sweep_gap *g;
+	uint64_t target;
+	int32_t distance;
+
+	if (from->len - at < LEA_BYTES || distance_at(from->code + at) != LEA_BYTES - 4)
+		return;
+	memcpy(&distance, from->code + at + LEA_BYTES - 4, sizeof(distance));
+	target = from->vaddr + at + LEA_BYTES + (uint64_t)(int64_t)distance;
+	g = unwind_sweep_gap_at(sw, target);
+	if (g && begins_after_end(g, (size_t)(target - g->vaddr)))
+		begin_at_reference(sw, target);
+}
+
+/* Marks the functions that the code in the gaps calls, or whose addresses it loads. */
+static void begin_at_code_of_gaps(struct unwind_sweep *sw)
+{
+	for (size_t i = 0; i < sw->gaps.len; i++) {
+		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
+		struct x86_insn insn;
+
+		for (size_t at = 0; at < g->len; at += insn.len) {
+			insn.len = 1;
+			if (!unwind_sweep_decode(g, at, &insn))
+				continue;
+			if (insn.kind == X86_CALL && insn.value)
+				begin(sw, g->vaddr + at + insn.len + (uint64_t)(int64_t)insn.value);
+			else
+				begin_at_address(sw, g, at);
+		}
+	}
+}
+
+/* ---- references from outside of the gaps ---- */
 
 static void begin_at_references_of(struct unwind_sweep *sw, const struct elf_span *code)
 {
@@ -172,7 +205,7 @@ static void begin_at_code(struct unwind_sweep *sw, const struct elf_image *img)
 
 void unwind_sweep_begin_functions(struct unwind_sweep *sw, const struct elf_image *img)
 {
-	begin_at_calls(sw);
+	begin_at_code_of_gaps(sw);
 	begin_at_symbols(sw, img);
 	begin_at_arrays(sw, img);
 	if (sw->referenced)

@@ -131,6 +131,8 @@ static enum fate fate_at(struct unwind_sweep *sw, uint64_t *vaddr, struct x86_in
 		return FATE_NONE;
 	jumps = insn->kind == X86_JUMP || insn->kind == X86_JUMP_IF;
 	next = *vaddr + insn->len;
+	if (unwind_sweep_never_returns(sw, insn, next))
+		return FATE_NONE;
 	if (jumps || insn->kind == X86_CALL)
 		known = known_at(sw, next + (uint64_t)(int64_t)insn->value);
 	*out_known = known;

@@ -222,6 +222,48 @@ static void code_behind_a_call_that_never_returns_is_another_function(void **sta
 	assert_rsp(&s, 18, 16);
 }
 
+static void an_aligned_prologue_behind_a_call_is_another_function(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	_Static_assert((offsetof(struct code_file, code) + 8) % UNWIND_SWEEP_ALIGN == 0, "");
+	SWEEP(&s,
+	      "\x53\x31\xc0"         /* 0 push %rbx; xor %eax,%eax */
+	      "\xe8\x00\x01\x00\x00" /* 3 call elsewhere, which does not return */
+	      "\x55"                 /* 8 push %rbp */
+	      "\xe8\x00\x01\x00\x00" /* 9 call elsewhere */
+	      "\x5d\xc3",            /* 14 pop %rbp; ret */
+	      true);
+	assert_rsp(&s, 3, 16);
+	assert_rsp(&s, 8, 8);
+	assert_rsp(&s, 9, 16);
+	assert_rsp(&s, 15, 8);
+}
+
+static void nothing_follows_a_function_that_is_known_not_to_return(void **state)
+{
+	static const char code[] = "\x53\x31\xc0"         /* 0 push %rbx; xor %eax,%eax */
+				   "\xe8\xf8\x00\x00\x00" /* 3 call 256 */
+				   "\x31\xff"             /* 8 xor %edi,%edi */
+				   "\xe8\x00\x01\x00\x00" /* 10 call elsewhere */
+				   "\xc3";                /* 15 ret */
+
+	for (unsigned int known = 0; known < 2; known++) {
+		_cleanup_(swept_fini) struct swept s = { 0 };
+		uint64_t vaddr;
+
+		swept_init(&s, code, sizeof(code) - 1);
+		assert_int_equal(
+			elf_image_vaddr_of(s.img, offsetof(struct code_file, code), &vaddr), 0);
+		if (known)
+			assert_int_equal(vec_push(&s.sw.no_return, vaddr + 256), 0);
+		run(&s, sizeof(code) - 1, true);
+		assert_rsp(&s, 3, 16);
+		assert_rsp(&s, 8, known ? 8 : 16);
+		assert_rsp(&s, 15, 8);
+	}
+}
+
 static void code_after_a_call_may_be_forgotten_while_it_is_pending_twice(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -376,6 +418,8 @@ TEST_GROUP_OF_X86_64(test_sweep, TEST(follows_pushes_and_an_early_return),
 		     TEST(where_rsp_is_aligned_the_old_one_leads_up),
 		     TEST(a_register_may_keep_the_old_rsp_until_the_end),
 		     TEST(code_behind_a_call_that_never_returns_is_another_function),
+		     TEST(an_aligned_prologue_behind_a_call_is_another_function),
+		     TEST(nothing_follows_a_function_that_is_known_not_to_return),
 		     TEST(code_after_a_call_may_be_forgotten_while_it_is_pending_twice),
 		     TEST(a_table_of_jumps_leads_to_code_among_other_things),
 		     TEST(the_state_of_a_function_is_known_if_functions_have_one_frame),
