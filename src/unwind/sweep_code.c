@@ -65,36 +65,53 @@ size_t unwind_sweep_padding(const struct unwind_sweep_gap *g, size_t at)
 	return 0;
 }
 
+/*
+ * The last instruction may be cut off: CFI of a signal trampoline begins in the padding before it.
+ */
 static bool is_all_padding(const struct unwind_sweep_gap *g)
 {
+	struct x86_insn insn;
 	size_t n;
 
 	for (size_t at = 0; at < g->len; at += n) {
 		n = unwind_sweep_padding(g, at);
 		if (!n)
-			return false;
+			return g->len - at < X86_LEN_MAX && !unwind_sweep_decode(g, at, &insn);
 	}
 	return true;
+}
+
+/* Finds the code of @len bytes at @file_off; false if it is not in the file, or only padding. */
+static bool open_gap(struct unwind_sweep_gap *gap, const struct elf_image *img, uint64_t file_off,
+		     uint64_t len)
+{
+	struct elf_span code;
+
+	if (elf_image_vaddr_of(img, file_off, &gap->vaddr) < 0 ||
+	    elf_image_at_vaddr(img, gap->vaddr, len, &code) < 0)
+		return false;
+	gap->file_off = file_off;
+	gap->code = code.data;
+	gap->len = code.len;
+	return !is_all_padding(gap);
+}
+
+bool unwind_sweep_is_code(const struct elf_image *img, uint64_t file_off, uint64_t len)
+{
+	struct unwind_sweep_gap gap = { 0 };
+
+	return len <= UNWIND_SWEEP_MAX && open_gap(&gap, img, file_off, len);
 }
 
 int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
 			 uint64_t len, bool whole)
 {
-	struct unwind_sweep_gap gap = { .file_off = file_off,
-					.first = sw->n_bytes,
-					.whole = whole };
-	struct elf_span code;
+	struct unwind_sweep_gap gap = { .first = sw->n_bytes, .whole = whole };
 	int r;
 
-	if (len > UNWIND_SWEEP_MAX - sw->n_bytes ||
-	    elf_image_vaddr_of(img, file_off, &gap.vaddr) < 0 ||
-	    elf_image_at_vaddr(img, gap.vaddr, len, &code) < 0)
+	if (len > UNWIND_SWEEP_MAX - sw->n_bytes || !open_gap(&gap, img, file_off, len))
 		return 0;
 	if (sw->gaps.len && gap.vaddr < sw->gaps.data[sw->gaps.len - 1].vaddr)
-		return 0;
-	gap.code = code.data;
-	gap.len = code.len;
-	if (is_all_padding(&gap))
 		return 0;
 	r = vec_push(&sw->gaps, gap);
 	if (!r)

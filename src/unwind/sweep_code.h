@@ -104,5 +104,8 @@ bool unwind_sweep_never_returns(const struct unwind_sweep *sw, const struct x86_
 int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
 			 uint64_t len, bool whole);
 
+/* Returns true if [file_off, +len) of @img, which has no rows, is more than padding. */
+bool unwind_sweep_is_code(const struct elf_image *img, uint64_t file_off, uint64_t len);
+
 /* Length of the padding between functions at @at of @g; 0 if it is code. */
 size_t unwind_sweep_padding(const struct unwind_sweep_gap *g, size_t at);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/gaps.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/cfi.h"
 #include "tests/unit/elf/fixture.h"
 #include "tests/x86_64.h"
 #include "unwind/rows.h"
@@ -34,11 +38,25 @@ static int gaps_teardown(void **state)
 	return 0;
 }
 
+/* Adds .eh_frame, in which one function of @len bytes begins at @at; none if @len is 0. */
+static void add_cfi(struct gaps *g, uint64_t at, uint64_t len)
+{
+	struct cfi_bytes b = { 0 };
+	uint32_t cie = cfi_put_cie(&b, 0); /* absolute addresses */
+
+	if (!len)
+		return;
+	CFI_FDE(&b, cie, VADDR + at, len, 0);
+	cfi_put_u32(&b, 0);
+	fixture_add(&g->elf, ".eh_frame", SHT_PROGBITS, b.data, b.len);
+}
+
 /*
- * Completes a file whose section @name has the code. The gap has @gap bytes: a function that pushes
- * rbp, and padding. Everything else has rows.
+ * Completes a file whose section @name has the code, and .eh_frame a function of @cfi bytes that
+ * ends where the gap does. The gap has @gap bytes: a function that pushes rbp, and padding.
+ * Everything else has rows.
  */
-static void put_file(struct gaps *g, const char *name, size_t gap)
+static void put_file_with_cfi(struct gaps *g, const char *name, size_t gap, uint64_t cfi)
 {
 	static const uint8_t function[] = { 0x55, 0x90, 0x5d, 0xc3 };
 	const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
@@ -50,12 +68,18 @@ static void put_file(struct gaps *g, const char *name, size_t gap)
 	fixture_init(&g->elf);
 	text = fixture_add(&g->elf, name, SHT_PROGBITS, g->code, sizeof(g->code));
 	fixture_load(&g->elf, text, VADDR, PF_R | PF_X);
+	add_cfi(g, GAP + gap - cfi, cfi);
 	fixture_open(&g->elf);
 	g->off = g->elf.sh[text].sh_offset;
 	assert_int_equal(unwind_rows_put(&g->rows, 0, g->off, &rsp), 0);
 	assert_int_equal(unwind_rows_put(&g->rows, 0, g->off + GAP, &none), 0);
 	assert_int_equal(unwind_rows_put(&g->rows, 0, g->off + GAP + gap, &rsp), 0);
 	assert_int_equal(unwind_rows_put(&g->rows, 0, g->off + CODE, &none), 0);
+}
+
+static void put_file(struct gaps *g, const char *name, size_t gap)
+{
+	put_file_with_cfi(g, name, gap, 0);
 }
 
 /* Finds the rows of the gaps, given that all but @without bytes have rules. */
@@ -100,13 +124,93 @@ static void a_gap_between_functions_is_analysed_on_demand(void **state)
 	check_swept(g);
 }
 
+/* A program's own functions without CFI may be among those of a static libc with it. */
+static void a_short_function_between_functions_is_analysed_on_demand(void **state)
+{
+	struct gaps *g = *state;
+
+	put_file(g, ".text", 16);
+	find(g, 16, 0, 0);
+	assert_true(g->out.unswept);
+	g->out.sweep_all = true;
+	find(g, 16, 0, 0);
+	check(g, 0, 8);
+	check(g, 1, 16);
+	check(g, 16, 0);
+}
+
+/* Frame pointers are followed in it. */
+static void more_code_than_a_reader_has_memory_for_is_no_gap(void **state)
+{
+	const struct unwind_rule none = { .cfa = UNWIND_CFA_NONE };
+	const size_t lens[] = { 1 << 20, 25 << 20 };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct gaps g = { 0 };
+		uint8_t *code = malloc(lens[i]);
+		uint32_t text;
+
+		assert_non_null(code);
+		memset(code, 0x90, lens[i]);
+		code[0] = 0x55; /* push %rbp */
+		fixture_init(&g.elf);
+		text = fixture_add(&g.elf, ".text", SHT_PROGBITS, code, lens[i]);
+		fixture_load(&g.elf, text, VADDR, PF_R | PF_X);
+		fixture_open(&g.elf);
+		g.off = g.elf.sh[text].sh_offset;
+		assert_int_equal(unwind_rows_put(&g.rows, 0, g.off, &none), 0);
+		g.out.sweep_all = true;
+		assert_int_equal(unwind_gap_rows(&g.out, &g.rows, g.elf.img, 0, 0, 0), 0);
+		assert_false(g.out.unswept);
+		assert_int_equal(g.out.len > 0, i == 0);
+		fixture_fini(&g.elf);
+		unwind_rows_fini(&g.rows);
+		unwind_rows_fini(&g.out);
+		free(code);
+	}
+}
+
+/* CFI may have no rule for a part of a function, such as the end of longjmp(). */
+static void a_short_part_of_a_function_with_cfi_is_no_gap(void **state)
+{
+	static const uint64_t cfi[] = { 16, 64 };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct gaps *g;
+
+		assert_int_equal(gaps_setup(state), 0);
+		g = *state;
+		put_file_with_cfi(g, ".text", 16, cfi[i]);
+		find(g, 16, 0, 0);
+		assert_false(g->out.unswept);
+		g->out.sweep_all = true;
+		find(g, 16, 0, 0);
+		assert_int_equal(g->out.len, 0);
+		gaps_teardown(state);
+	}
+}
+
+/* The function of put_file() is overwritten. */
 static void padding_is_no_gap(void **state)
 {
 	struct gaps *g = *state;
 
-	put_file(g, ".text", 127);
+	put_file(g, ".text", 0x200);
+	memset(g->elf.bytes.data + g->off + GAP, 0x90, 4);
+	find(g, 0x200, 0, 0);
+	assert_false(g->out.unswept);
 	g->out.sweep_all = true;
-	find(g, 127, 0, 0);
+	find(g, 0x200, 0, 0);
+	assert_int_equal(g->out.len, 0);
+}
+
+static void fewer_bytes_than_a_function_are_no_gap(void **state)
+{
+	struct gaps *g = *state;
+
+	put_file(g, ".text", 15);
+	g->out.sweep_all = true;
+	find(g, 15, 0, 0);
 	assert_false(g->out.unswept);
 	assert_int_equal(g->out.len, 0);
 }
@@ -214,7 +318,11 @@ static void data_has_no_gaps(void **state)
 #define GAPS_TEST(fn) cmocka_unit_test_setup_teardown(fn, gaps_setup, gaps_teardown)
 
 TEST_GROUP_OF_X86_64(test_gaps, GAPS_TEST(a_gap_between_functions_is_analysed_on_demand),
+		     GAPS_TEST(a_short_function_between_functions_is_analysed_on_demand),
+		     TEST(a_short_part_of_a_function_with_cfi_is_no_gap),
+		     TEST(more_code_than_a_reader_has_memory_for_is_no_gap),
 		     GAPS_TEST(padding_is_no_gap),
+		     GAPS_TEST(fewer_bytes_than_a_function_are_no_gap),
 		     GAPS_TEST(without_cfi_short_gaps_are_analysed_at_once),
 		     GAPS_TEST(stubs_of_the_plt_are_short_gaps),
 		     TEST(a_range_that_is_skipped_has_no_rows),

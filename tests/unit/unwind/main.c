@@ -8,6 +8,7 @@ int test_file_rows(void);
 int test_flat_table(void);
 int test_gaps(void);
 int test_go(void);
+int test_haskell(void);
 int test_no_return(void);
 int test_pages(void);
 int test_rows(void);
@@ -33,6 +34,7 @@ int main(void)
 	n_failed += test_flat_table();
 	n_failed += test_gaps();
 	n_failed += test_go();
+	n_failed += test_haskell();
 	n_failed += test_no_return();
 	n_failed += test_pages();
 	n_failed += test_rows();
