@@ -31,9 +31,6 @@ enum {
 		2, /* with CFI for more than 1/2 of the text, the special functions have some too */
 	SEARCHED_MAX = 32 << 20, /* bytes of text that are searched at most */
 	RESERVE_MAX = 1 << 20,
-	CONTEXT_END_MIN =
-		24, /* size of __start_context in bytes, so that few functions are compared */
-	CONTEXT_END_MAX = 32,
 	LAST_CALLERS_MAX = 8,
 	RESTORERS_MAX = 8, /* signal restorers per file */
 	STEPS = 512,
@@ -47,6 +44,8 @@ static const struct unwind_rule rule_bottom = { .cfa = UNWIND_CFA_END, .cfa_reg 
 static const struct unwind_rule rule_switched = { .cfa = UNWIND_CFA_SWITCHED };
 static const struct unwind_rule rule_fp = { .cfa = UNWIND_CFA_FP };
 static const struct unwind_rule rule_restorer = { .cfa = UNWIND_CFA_SIGNAL };
+/* of a function that has its return address in a register, as all leaves but those of x86-64 */
+static const struct unwind_rule rule_leaf = { .cfa = UNWIND_CFA_SP_RA_REG, .cfa_reg = UREG_RA };
 
 /* Appends a row; offsets are ascending. */
 static int rows_put(struct unwind_rows *rows, uint64_t off, const struct unwind_rule *rule)
@@ -228,20 +227,18 @@ static int put_known_code(struct cfi_build *b, uint64_t off)
 }
 
 /*
- * Recognizes glibc's __start_context, to which a function of makecontext() returns: mov %rbx,%rsp;
- * mov (%rsp),%rdi; test %rdi,%rdi. Its CFI describes the frame of a caller, but it has none.
+ * Recognizes glibc's function to which a function of makecontext() returns. Its CFI describes the
+ * frame of a caller, but it has none.
  */
 static bool is_context_end(const struct cfi_build *b, const struct eh_frame_fde *fde)
 {
-	static const uint8_t begin[] = {
-		0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85, 0xff
-	};
 	struct elf_span code;
 
-	if (!b->may_end_contexts || fde->len < CONTEXT_END_MIN || fde->len > CONTEXT_END_MAX)
+	if (!b->may_end_contexts || fde->len < ARCH_CONTEXT_END_MIN ||
+	    fde->len > ARCH_CONTEXT_END_MAX)
 		return false;
-	return elf_image_at_vaddr(b->img, fde->start, sizeof(begin), &code) == 0 &&
-	       !memcmp(code.data, begin, sizeof(begin));
+	return elf_image_at_vaddr(b->img, fde->start, (size_t)fde->len, &code) == 0 &&
+	       arch_is_context_end(code.data, code.len);
 }
 
 /*
@@ -270,6 +267,19 @@ static int put_bottom(struct unwind_rows *rows, uint64_t off, const struct unwin
 		       : 0;
 }
 
+/* Where a processor aligns it, the first return address is inside the function. */
+static int put_context_end(struct cfi_build *b, const struct eh_frame_fde *fde)
+{
+	uint64_t off = fde->start - b->bias;
+	int r = put_bottom(b->rows, off, &rule_end);
+
+	b->done = fde->start + fde->len < b->limit ? fde->start + fde->len : b->limit;
+	b->covered += b->done - fde->start;
+	if (!r)
+		r = rows_put(b->rows, off, &rule_end);
+	return r ? r : rows_put(b->rows, b->done - b->bias, &rule_none);
+}
+
 /*
  * Puts the rows of one function up to @limit. If its CFA program ends early, the rest has no rule.
  */
@@ -295,7 +305,7 @@ static int put_function(struct cfi_build *b, const struct eh_frame_fde *fde, uin
 	if (!r && fde->start == b->abort)
 		r = put_bottom(rows, off, &rule_bottom);
 	else if (!r && is_context_end(b, fde))
-		r = put_bottom(rows, off, &rule_end);
+		return put_context_end(b, fde);
 	if (r)
 		return r;
 	if (b->greenlet.is_here &&
@@ -372,6 +382,15 @@ static int rows_from_cfi(struct unwind_rows *rows, const struct elf_image *img,
 
 /* ---- what is known by its code ---- */
 
+/* A rule that is an assumption about code without CFI, or that a restorer has in no case. */
+static bool is_assumed(const struct unwind_rows *rows, size_t i)
+{
+	const struct unwind_rule *rule = unwind_rows_rule(rows, i);
+
+	return rule->cfa == UNWIND_CFA_NONE || rule->cfa == UNWIND_CFA_FP ||
+	       !memcmp(rule, &rule_leaf, sizeof(*rule));
+}
+
 /* Gives @rule to the bytes among the @len from @off on that no function covers. */
 static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
 		      const struct unwind_rule *rule)
@@ -379,10 +398,10 @@ static int rows_patch(struct unwind_rows *rows, uint64_t off, uint64_t len,
 	struct unwind_full_row row = { .file_off = off };
 	size_t n = unwind_rows_until(rows, off);
 	uint64_t end = n < rows->len ? rows->data[n].file_off : UINT64_MAX;
-	uint16_t old = n ? rows->data[n - 1].rule : UNWIND_RULE_NONE, id;
+	uint16_t id;
 	int r;
 
-	if (old != UNWIND_RULE_NONE && old != UNWIND_RULE_FP)
+	if (n && !is_assumed(rows, n - 1))
 		return 0;
 	r = unwind_rows_intern(rows, rule, &id);
 	row.rule = id;
@@ -472,12 +491,11 @@ static int patch_last_callers(struct unwind_rows *rows, const struct elf_span *t
  */
 static const struct unwind_rule *rule_without_cfi(const struct elf_image *img)
 {
-	static const struct unwind_rule leaf = { .cfa = UNWIND_CFA_SP_RA_REG, .cfa_reg = UREG_RA };
 	struct elf_rawsym sym;
 
 	if (UREG_RA <= UREG_MASK &&
 	    elf_symbol_lookup(img, ELF_DYNSYM, "__kernel_rt_sigreturn", &sym) == 0)
-		return &leaf;
+		return &rule_leaf;
 	return &rule_fp;
 }
 
@@ -627,8 +645,7 @@ static int rows_build(struct unwind_rows *rows, const struct elf_image *img,
 	bad_go = go_rows_read(&go, img, err);
 	if (bad_go < 0 && bad_go != -EBADMSG)
 		return bad_go;
-	if (ARCH_READS_CODE)
-		unwind_special_code_find(&known, img);
+	unwind_special_code_find(&known, img);
 	bad = rows_from_cfi(rows, img, cfi, &known, &covered, err);
 	if (bad < 0 && bad != -EBADMSG)
 		return bad;

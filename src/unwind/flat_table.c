@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bpf/arch/regs.h"
 #include "unwind/pages.h"
 #include "unwind/rows.h"
 #include "unwind/rules.h"
@@ -11,7 +12,6 @@
 enum {
 	MAGIC = 0x62615446,
 	N_FIXED = UNWIND_RULE_FP + 1,
-	DWARF_REGISTERS = 17,
 	ROWS_MAX = UNWIND_ROWS_MAX + UNWIND_PAGES_MAX, /* a page repeats a row */
 };
 
@@ -68,8 +68,8 @@ void flat_table_write(void *to, const struct unwind_pages *p, const struct unwin
 
 static bool is_rule(const struct unwind_rule *r)
 {
-	return r->cfa < UNWIND_CFA_MAX && r->cfa_reg < DWARF_REGISTERS &&
-	       r->fp <= UNWIND_SAVED_REG && r->aux <= UNWIND_SAVED_REG;
+	return r->cfa < UNWIND_CFA_MAX && r->cfa_reg < UREG_COUNT && r->fp <= UNWIND_SAVED_REG &&
+	       r->aux <= UNWIND_SAVED_REG;
 }
 
 /* The rules of the fixed ids are the same in every dictionary. */

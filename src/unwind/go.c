@@ -20,6 +20,7 @@
 #include "arch/arch.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "bpf/arch/code.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 
@@ -68,7 +69,7 @@ static const struct {
 	{ "runtime.walltime1", KIND_FRAME },
 	{ "time.now", KIND_FRAME },
 	{ "crosscall2", KIND_SAVES },
-	{ "_rt0_amd64_lib", KIND_SAVES },
+	{ "_rt0_" ARCH_GO_NAME "_lib", KIND_SAVES },
 	{ "runtime.asyncPreempt", KIND_INJECTED },
 	{ "runtime.debugCallV1", KIND_INJECTED },
 	{ "runtime.debugCallV2", KIND_INJECTED },
@@ -345,7 +346,7 @@ static void find_stores(struct build *b)
 
 static enum kind kind_of(const char *name)
 {
-	static const char entry[] = "_rt0_amd64";
+	static const char entry[] = "_rt0_" ARCH_GO_NAME;
 
 	for (size_t i = 0; i < sizeof(special) / sizeof(special[0]); i++)
 		if (!strcmp(name, special[i].name))
@@ -522,6 +523,66 @@ static int put_run(void *ctx, uint64_t start, uint64_t end, int32_t depth)
 	return r;
 }
 
+/* ---- processors that keep the return address in a register ---- */
+
+enum {
+	LINK_DEPTH_MAX = 32000, /* offsets in rules have 16 bits */
+	LINK_INJECTED = 16,     /* bytes that a handler pushes: sigctxt.pushCall, preparePanic */
+};
+
+/*
+ * A frame of @depth bytes begins with the return address, at the sp that the function then has, and
+ * the caller's fp is in the word below. @is_new: the instruction that stores fp may not have run.
+ */
+static struct unwind_rule link_rule(const struct build *b, int32_t depth, bool is_new)
+{
+	int32_t pushed = b->kind == KIND_INJECTED ? LINK_INJECTED : 0;
+	struct unwind_rule rule = { .cfa = UNWIND_CFA_SP_RA_REG,
+				    .cfa_reg = UREG_RA,
+				    .cfa_off = pushed,
+				    .aux = UNWIND_SAVED_UNDEF };
+
+	if (!depth)
+		return rule;
+	rule.cfa = UNWIND_CFA_SP_OFF;
+	rule.cfa_reg = b->kind == KIND_INJECTED ? UNWIND_INJECTED : 0;
+	rule.cfa_off = depth + pushed;
+	rule.ra_off = (int16_t)-rule.cfa_off;
+	if (b->kind == KIND_SAVES) /* crosscall2() stores both at the other end of its frame */
+		rule.ra_off = -8;
+	if (is_new)
+		return rule;
+	rule.fp = UNWIND_SAVED_CFA;
+	rule.fp_off = (int16_t)(rule.ra_off - 8);
+	return rule;
+}
+
+/* Functions that switch stacks are passed by their frame pointer, which they set or keep. */
+static int put_link_run(void *ctx, uint64_t start, uint64_t end, int32_t depth)
+{
+	static const struct unwind_rule by_fp = { .cfa = UNWIND_CFA_FP };
+	struct build *b = ctx;
+	struct unwind_rule rule;
+	int r = 0;
+
+	b->done = end;
+	if (depth < 0 || depth > DEPTH_MAX) {
+		b->rows->n_unsupported++;
+		return put_row(b, start, &rule_none);
+	}
+	if (depth > LINK_DEPTH_MAX ||
+	    (depth && b->kind >= KIND_FRAME && b->kind <= KIND_ASMCGOCALL))
+		return put_row(b, start, &by_fp);
+	if (depth && !b->has_frame) {
+		rule = link_rule(b, depth, true);
+		r = put_row(b, start, &rule);
+		start += ARCH_CODE_ALIGN;
+	}
+	b->has_frame |= depth > 0;
+	rule = link_rule(b, depth, false);
+	return r || start >= end ? r : put_row(b, start, &rule);
+}
+
 static int put_special(struct build *b, const struct unwind_rule *rule, uint64_t start,
 		       uint64_t end)
 {
@@ -549,6 +610,9 @@ static int put_function(struct build *b, const struct gopclntab *t, const struct
 	b->has_frame = false;
 	b->saved_from = UINT64_MAX;
 	b->rbp = b->rbx = (struct stored){ 0 };
+	if (!ARCH_CALL_PUSHES)
+		return b->kind == KIND_LEAVES ? put_special(b, &rule_end, f->start, f->end)
+					      : gopclntab_spdeltas(t, f->index, put_link_run, b);
 	mark_function(b);
 	return gopclntab_spdeltas(t, f->index, put_run, b);
 }
@@ -596,8 +660,8 @@ int unwind_go_rows(struct unwind_rows *rows, const struct elf_image *img, uint64
 	struct build b = { .rows = rows, .first = rows->len };
 	int r;
 
-	if (!ARCH_READS_CODE || elf_image_machine(img) != ARCH_ELF_MACHINE)
-		return err_set(err, -ENOENT, "the code is of a processor that is not supported");
+	if (elf_image_machine(img) != ARCH_ELF_MACHINE)
+		return err_set(err, -ENOENT, "code for an unsupported processor");
 	r = gopclntab_open(&t, img, err);
 	if (r < 0)
 		return r;

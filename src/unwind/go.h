@@ -34,8 +34,12 @@
  *
  * With g == 0 asmcgocall was on the thread's stack already, and the first
  * word is the old rsp itself. The other fields (ra_off, rbp, rbx) are as for
- * UNWIND_CFA_SP_OFF. cfa_off is 48 up to Go 1.24 and 8 in 1.26; cfa_add is 8, or
+ * UNWIND_CFA_SP_OFF. cfa_off is 48 up to Go 1.24 and 8 since 1.26; cfa_add is 8, or
  * 16 since Go 1.21, where asmcgocall has a frame.
+ *
+ * On arm64 a frame of depth bytes has the return address at sp and the caller's fp in the word
+ *below; without a frame the return address is in x30 (UNWIND_CFA_SP_RA_REG). Functions that change
+ *stacks are passed by frame pointers, and those that leave a stack end it.
  *
  * Up to Go 1.20 systemstack has no frame of its own: its caller is omitted.
  */

@@ -8,6 +8,8 @@
 #include <elf.h>
 #include <string.h>
 
+#include "arch/arch.h"
+#include "bpf/arch/code.h"
 #include "elf/gnuhash.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
@@ -138,6 +140,27 @@ static void fcontext_find(struct unwind_special_code *k, const struct elf_image 
 			fcontext_find_code(k, &segs[i], img);
 }
 
+/*
+ * Where a call stores no return address on the stack, linkers write no CFI for a PLT: its stubs are
+ * leaves. The code of lazy binding, at the beginning of .plt, pushes two words, the second of which
+ * is the return address.
+ */
+static void plt_find(struct unwind_special_code *k, const struct elf_image *img, const char *name)
+{
+	const struct unwind_rule leaf = { .cfa = UNWIND_CFA_SP_RA_REG, .cfa_reg = UREG_RA };
+	const struct unwind_rule lazy = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 16, .ra_off = -8 };
+	struct elf_span s;
+	uint64_t header;
+
+	if (elf_image_section(img, name, &s) < 0 || s.len <= ARCH_PLT_HEADER)
+		return;
+	header = arch_is_lazy_plt(s.data) ? ARCH_PLT_HEADER : 0;
+	if (header) {
+		code_add(k, s.file_off, s.file_off + ARCH_CODE_ALIGN, leaf);
+		code_add(k, s.file_off + ARCH_CODE_ALIGN, s.file_off + header, lazy);
+	}
+	code_add(k, s.file_off + header, s.file_off + s.len, leaf);
+}
 
 /*
  * SBCL's function in assembly that calls Lisp: push %rbp; push %rbp; mov %rsp,%rbp makes the frame
@@ -174,6 +197,12 @@ static void lisp_entry_find(struct unwind_special_code *k, const struct elf_imag
 
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img)
 {
+	if (!ARCH_CALL_PUSHES) {
+		plt_find(k, img, ".plt");
+		plt_find(k, img, ".plt.got");
+	}
+	if (!ARCH_READS_CODE)
+		return;
 	entry_find(k, img);
 	init_fini_find(k, img, ".init");
 	init_fini_find(k, img, ".fini");

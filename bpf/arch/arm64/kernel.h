@@ -13,7 +13,7 @@ enum {
 	ESR_WRITE = 1 << 6, /* arch/arm64/include/asm/esr.h: ESR_ELx_WNR */
 	ESR_FSC_TYPE = 0x3c,
 	ESR_FSC_PERMISSION = 0x0c,
-	RED_ZONE = 0, /* AAPCS64, 6.4.5.1: below sp nothing is preserved */
+	RED_ZONE = 16, /* AAPCS64, 6.4.5.1, has none; Go stores fp in the word below sp */
 };
 
 /* struct user_pt_regs */

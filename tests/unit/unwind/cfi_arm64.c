@@ -7,7 +7,9 @@
 #include "bpf/arch/code.h"
 #include "tests/cfi.h"
 #include "tests/test.h"
+#include "tests/unit/elf/fixture.h"
 #include "unwind/cfi.h"
+#include "unwind/file_rows.h"
 
 enum { START = 0x1000, NEGATE_RA_STATE = 0x2d };
 
@@ -108,7 +110,68 @@ static void signatures_are_removed(void **state)
 			 0x5555aaaabbbb);
 }
 
+enum { VDSO_RESTORER = 8 };
+
+/* Reads the rows of a file with this text and, if it is not NULL, a function of this name. */
+static void rows_of_text(struct unwind_rows *rows, const uint32_t *text, size_t len,
+			 const char *name, uint64_t *out_off)
+{
+	struct fixture f;
+	uint32_t at;
+
+	fixture_init(&f);
+	at = fixture_add(&f, ".text", SHT_PROGBITS, text, len);
+	f.sh[at].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	fixture_load(&f, at, START, PF_R | PF_X);
+	if (name) {
+		Elf64_Sym sym = { .st_value = START + VDSO_RESTORER,
+				  .st_size = 8,
+				  .st_shndx = 1,
+				  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC) };
+
+		fixture_add_dynamic(&f, &name, &sym, 1);
+	}
+	assert_int_equal(unwind_rows_from_file(rows, fixture_open(&f), NULL), 0);
+	*out_off = f.sh[at].sh_offset;
+	fixture_fini(&f);
+}
+
+/* nop; ret; mov x8, #139; svc #0; nop; ret */
+static const uint32_t vdso[] = { 0xd503201f, 0xd65f03c0, 0xd2801168,
+				 0xd4000001, 0xd503201f, 0xd65f03c0 };
+
+static int cfa_at(const struct unwind_rows *rows, uint64_t off)
+{
+	return rows->rules->array[unwind_rows_at(rows, off)].cfa;
+}
+
+static void the_vdso_has_leaves_and_a_signal_restorer(void **state)
+{
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
+	uint64_t text;
+
+	rows_of_text(&rows, vdso, sizeof(vdso), "__kernel_rt_sigreturn", &text);
+	assert_int_equal(cfa_at(&rows, text), UNWIND_CFA_SP_RA_REG);
+	assert_int_equal(cfa_at(&rows, text + VDSO_RESTORER - 2), UNWIND_CFA_SP_RA_REG);
+	/* a handler's return address is looked up one byte before */
+	assert_int_equal(cfa_at(&rows, text + VDSO_RESTORER - 1), UNWIND_CFA_SIGNAL);
+	assert_int_equal(cfa_at(&rows, text + VDSO_RESTORER + 7), UNWIND_CFA_SIGNAL);
+	assert_int_equal(cfa_at(&rows, text + VDSO_RESTORER + 8), UNWIND_CFA_SP_RA_REG);
+	assert_int_equal(cfa_at(&rows, text + sizeof(vdso)), UNWIND_CFA_NONE);
+}
+
+static void other_files_without_cfi_have_frame_pointers(void **state)
+{
+	_cleanup_(unwind_rows_fini) struct unwind_rows rows = { 0 };
+	uint64_t text;
+
+	rows_of_text(&rows, vdso, sizeof(vdso), NULL, &text);
+	assert_int_equal(cfa_at(&rows, text), UNWIND_CFA_FP);
+	assert_int_equal(cfa_at(&rows, text + VDSO_RESTORER), UNWIND_CFA_SIGNAL);
+}
+
 TEST_GROUP(test_cfi_arm64, TEST(a_leaf_has_its_return_address_in_x30),
 	   TEST(a_frame_record_is_at_the_low_end_of_its_frame),
 	   TEST(an_undefined_return_address_ends_the_stack), TEST(calls_are_recognized),
-	   TEST(signatures_are_removed))
+	   TEST(signatures_are_removed), TEST(the_vdso_has_leaves_and_a_signal_restorer),
+	   TEST(other_files_without_cfi_have_frame_pointers))

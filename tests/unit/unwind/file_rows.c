@@ -376,8 +376,10 @@ static void ends_the_walk_at_the_return_of_a_context(void **state)
 	assert_well_formed(&rows);
 	assert_int_equal(rule_at(&rows, 62).cfa, UNWIND_CFA_NONE);
 	assert_int_equal(rule_at(&rows, 63).cfa, UNWIND_CFA_END); /* looked up at pc - 1 */
-	assert_int_equal(rule_at(&rows, 64).cfa, UNWIND_CFA_SP_OFF);
+	assert_int_equal(rule_at(&rows, 64 + 25).cfa, UNWIND_CFA_END);
+	assert_int_equal(rule_at(&rows, 64 + 26).cfa, UNWIND_CFA_NONE);
 	assert_int_equal(rule_at(&rows, 127).cfa, UNWIND_CFA_NONE);
+	assert_int_equal(rule_at(&rows, 128).cfa, UNWIND_CFA_SP_OFF);
 }
 
 static void uses_frame_pointers_around_known_code_without_cfi(void **state)

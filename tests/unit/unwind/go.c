@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/err.h"
 #include "elf/image.h"
 #include "tests/x86_64.h"
@@ -49,7 +50,7 @@ static void put_headers(struct program *p)
 	const Elf64_Ehdr eh = {
 		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 		.e_type = ET_EXEC,
-		.e_machine = EM_X86_64,
+		.e_machine = ARCH_ELF_MACHINE,
 		.e_phoff = sizeof(eh),
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = 2,
@@ -70,7 +71,7 @@ static void put_table(struct program *p, const char *name)
 	size_t record = TABLE + FUNCS + 0x40;
 
 	put32(p, TABLE, 0xfffffff1);
-	p->bytes[TABLE + 6] = 1;
+	p->bytes[TABLE + 6] = ARCH_CODE_ALIGN;
 	p->bytes[TABLE + 7] = 8;
 	put64(p, TABLE + 8, 1);
 	for (size_t i = 0; i < 5; i++)
@@ -90,10 +91,19 @@ static void put_table(struct program *p, const char *name)
 	put64(p, MODULE + 40 * 8, BASE + TEXT);
 }
 
+/* The depth of @len instructions; on x86-64 of bytes. */
 struct depth {
 	uint8_t len;
-	int8_t depth;
+	int32_t depth;
 };
+
+static size_t put_varint(struct program *p, size_t at, uint32_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		p->bytes[at++] = (uint8_t)(v | 0x80);
+	p->bytes[at++] = (uint8_t)v;
+	return at;
+}
 
 /* @depths ends with length 0; the code is followed by int3 up to FUNC_LEN. */
 static void build(struct program *p, const char *name, const char *code, size_t code_len,
@@ -112,8 +122,8 @@ static void build(struct program *p, const char *name, const char *code, size_t 
 	for (; depths->len; depths++) {
 		int delta = depths->depth - last;
 
-		p->bytes[at++] = (uint8_t)(delta < 0 ? -delta * 2 - 1 : delta * 2);
-		p->bytes[at++] = depths->len;
+		at = put_varint(p, at, (uint32_t)(delta < 0 ? -delta * 2 - 1 : delta * 2));
+		at = put_varint(p, at, depths->len);
 		last = depths->depth;
 	}
 	assert_int_equal(elf_image_from_memory(&img, p->bytes, sizeof(p->bytes), NULL), 0);
@@ -421,3 +431,105 @@ TEST_GROUP_OF_X86_64(test_go, TEST(a_leaf_has_its_return_address_on_top),
 		     TEST(a_popped_return_address_is_in_its_register),
 		     TEST(other_negative_depths_are_unsupported),
 		     TEST(a_file_without_go_has_no_rows))
+
+#ifdef __aarch64__
+/* The code does not matter there: the rules come from the depths and the name. */
+static void build_link(struct program *p, const char *name, int32_t depth)
+{
+	const struct depth depths[] = { { 2, 0 }, { 4, depth }, { 2, 0 }, { 0, 0 } };
+
+	build(p, name, "", 0, depths);
+}
+
+#define ASSERT_RULE(p, insn, ...)                                                                  \
+	do {                                                                                       \
+		const struct unwind_rule want_ = { __VA_ARGS__ };                                  \
+		assert_memory_equal(at(p, (insn)*4), &want_, sizeof(want_));                       \
+	} while (0)
+#define LEAF .cfa = UNWIND_CFA_SP_RA_REG, .cfa_reg = UREG_RA, .aux = UNWIND_SAVED_UNDEF
+
+static void a_return_address_is_in_x30_until_there_is_a_frame(void **state)
+{
+	struct program p;
+
+	build_link(&p, "main.outer", 48);
+	ASSERT_RULE(&p, 0, LEAF);
+	/* str x30, [sp, #-48]! was executed, stur x29, [sp, #-8] was not */
+	ASSERT_RULE(&p, 2, .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 48, .ra_off = -48,
+		    .aux = UNWIND_SAVED_UNDEF);
+	ASSERT_RULE(&p, 3, .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 48, .ra_off = -48,
+		    .fp = UNWIND_SAVED_CFA, .fp_off = -56, .aux = UNWIND_SAVED_UNDEF);
+	ASSERT_RULE(&p, 6, LEAF);
+	assert_int_equal(at(&p, FUNC_LEN)->cfa, UNWIND_CFA_NONE);
+	unwind_rows_fini(&p.rows);
+}
+
+/* The handler pushes x30 of the interrupted function, in a frame of 16 bytes. */
+static void an_injected_call_has_a_larger_frame(void **state)
+{
+	struct program p;
+
+	build_link(&p, "runtime.sigpanic", 32);
+	ASSERT_RULE(&p, 3, .cfa = UNWIND_CFA_SP_OFF, .cfa_reg = UNWIND_INJECTED, .cfa_off = 48,
+		    .ra_off = -48, .fp = UNWIND_SAVED_CFA, .fp_off = -56,
+		    .aux = UNWIND_SAVED_UNDEF);
+	unwind_rows_fini(&p.rows);
+}
+
+static void functions_that_switch_stacks_have_frame_pointers(void **state)
+{
+	static const char *const names[] = { "runtime.systemstack", "runtime.asmcgocall",
+					     "runtime.cgocallback", "runtime.nanotime1" };
+	struct program p;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		build_link(&p, names[i], 16);
+		ASSERT_RULE(&p, 0, LEAF);
+		ASSERT_RULE(&p, 3, .cfa = UNWIND_CFA_FP);
+		unwind_rows_fini(&p.rows);
+	}
+}
+
+static void a_frame_too_large_for_a_rule_is_passed_by_its_pointer(void **state)
+{
+	struct program p;
+
+	build_link(&p, "main.large", 32000);
+	assert_int_equal(at(&p, 3 * 4)->ra_off, -32000);
+	unwind_rows_fini(&p.rows);
+	build_link(&p, "main.larger", 32016);
+	ASSERT_RULE(&p, 3, .cfa = UNWIND_CFA_FP);
+	unwind_rows_fini(&p.rows);
+}
+
+static void crosscall2_saves_the_frame_record_at_the_end_of_its_frame(void **state)
+{
+	struct program p;
+
+	build_link(&p, "crosscall2", 192);
+	ASSERT_RULE(&p, 3, .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 192, .ra_off = -8,
+		    .fp = UNWIND_SAVED_CFA, .fp_off = -16, .aux = UNWIND_SAVED_UNDEF);
+	unwind_rows_fini(&p.rows);
+}
+
+static void the_bottom_of_a_stack_ends_the_walk(void **state)
+{
+	static const char *const names[] = { "runtime.goexit", "runtime.mstart", "runtime.mcall",
+					     "_rt0_arm64_linux" };
+	struct program p;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		build_link(&p, names[i], 16);
+		ASSERT_RULE(&p, 0, .cfa = UNWIND_CFA_END);
+		ASSERT_RULE(&p, 3, .cfa = UNWIND_CFA_END);
+		unwind_rows_fini(&p.rows);
+	}
+}
+
+TEST_GROUP(test_go_arm64, TEST(a_return_address_is_in_x30_until_there_is_a_frame),
+	   TEST(an_injected_call_has_a_larger_frame),
+	   TEST(functions_that_switch_stacks_have_frame_pointers),
+	   TEST(a_frame_too_large_for_a_rule_is_passed_by_its_pointer),
+	   TEST(crosscall2_saves_the_frame_record_at_the_end_of_its_frame),
+	   TEST(the_bottom_of_a_stack_ends_the_walk))
+#endif

@@ -3,6 +3,8 @@ int test_arena(void);
 int test_cfi(void);
 #ifdef __aarch64__
 int test_cfi_arm64(void);
+int test_code_arm64(void);
+int test_go_arm64(void);
 #endif
 int test_file_rows(void);
 int test_flat_table(void);
@@ -29,6 +31,8 @@ int main(void)
 	n_failed += test_cfi();
 #ifdef __aarch64__
 	n_failed += test_cfi_arm64();
+	n_failed += test_code_arm64();
+	n_failed += test_go_arm64();
 #endif
 	n_failed += test_file_rows();
 	n_failed += test_flat_table();

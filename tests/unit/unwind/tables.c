@@ -229,7 +229,29 @@ static void rules_of_a_storm_of_programs_are_forgotten(void **state)
 	fixture_fini(&f);
 }
 
-TEST_GROUP(test_tables, TEST(rules_of_a_storm_of_programs_are_forgotten),
+/* Tables whose rules are in the dictionary stay right; those that came too late have no rules. */
+static void rules_without_room_are_counted(void **state)
+{
+	const uint32_t fit = UNWIND_RULES_MAX / RULES_EACH;
+	struct unwind_tables_stats st;
+	struct fixture f;
+
+	fixture_init(&f, 1);
+	for (uint32_t i = 1; i <= fit; i++)
+		assert_int_equal(put_program(&f, i, i, 0), RULES_EACH);
+	unwind_tables_stats(f.t, &st);
+	assert_int_equal(st.n_rules_full, 0);
+	assert_int_equal(put_program(&f, fit + 1, fit + 1, 0), RULES_EACH);
+	unwind_tables_stats(f.t, &st);
+	assert_in_range(st.n_rules_full, 1, RULES_EACH);
+	assert_int_equal(st.n_rules, UNWIND_RULES_MAX);
+	check_program(&f, 1, 1);
+	check_program(&f, fit, fit);
+	fixture_fini(&f);
+}
+
+TEST_GROUP(test_tables, TEST(rules_without_room_are_counted),
+	   TEST(rules_of_a_storm_of_programs_are_forgotten),
 	   TEST(a_file_is_ready_once_its_rows_are_in_place), TEST(refuses_ids_out_of_range),
 	   TEST(the_table_unused_for_longest_makes_room_for_another),
 	   TEST(dropping_a_table_voids_cached_rules))
