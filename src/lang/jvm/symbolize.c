@@ -27,7 +27,8 @@ enum {
 struct job {
 	const struct jvm_vm *vm;
 	const struct lang_process *p;
-	uint64_t part; /* address of the ConstMethod */
+	uint64_t part;  /* address of the ConstMethod */
+	uint64_t whole; /* the method's identity when reading began */
 	union {
 		uint8_t bytes[CONST_BYTES_MAX];
 		uint64_t align;
@@ -51,9 +52,35 @@ static uint64_t head_field(const struct job *j, uint16_t off, size_t width)
 
 /* ---- symbols ---------------------------------------------------------------- */
 
+/* The length of a character of modified UTF-8 by its first byte; 0 if none begins with it. */
+static size_t char_length(uint8_t first)
+{
+	if (first < 0x80)
+		return first ? 1 : 0;
+	return first >= 0xc0 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 0;
+}
+
+/*
+ * Is @text modified UTF-8 (JVM specification, section 4.4.7), which has no byte 0, and not empty?
+ * The C library overwrites the beginning of a Symbol that HotSpot frees when it unloads a class.
+ * The last character may be incomplete, because long text is truncated.
+ */
+static bool is_text(const uint8_t *text, size_t len)
+{
+	for (size_t i = 0, n; i < len; i += n) {
+		n = char_length(text[i]);
+		if (!n)
+			return false;
+		for (size_t k = 1; k < n && i + k < len; k++)
+			if ((text[i + k] & 0xc0) != 0x80)
+				return false;
+	}
+	return len > 0;
+}
+
 /*
  * Appends the text of a Symbol, at most LANG_NAME_MAX bytes of it. Control characters become
- * '?'.
+ * '?'. Returns -EFAULT if there is no Symbol.
  */
 static int read_symbol(const struct job *j, uint64_t at, struct buf *out)
 {
@@ -64,7 +91,7 @@ static int read_symbol(const struct job *j, uint64_t at, struct buf *out)
 		return -EFAULT;
 	if (len > sizeof(text))
 		len = sizeof(text);
-	if (read_at(j, at + j->vm->symbol_body, text, len) < 0)
+	if (read_at(j, at + j->vm->symbol_body, text, len) < 0 || !is_text(text, len))
 		return -EFAULT;
 	for (size_t i = 0; i < len; i++)
 		buf_put_byte(out, text[i] < 0x20 || text[i] == 0x7f ? '?' : text[i]);
@@ -266,7 +293,18 @@ static int read_part(struct job *j, uint64_t method, uint32_t cookie)
 	if (jvm_identity_read(j->vm, j->p, method, &id) < 0)
 		return -EFAULT;
 	j->part = id.part;
+	j->whole = id.whole;
 	return lang_cookie(id.whole) == cookie || lang_cookie(id.part) == cookie ? 0 : -ESTALE;
+}
+
+/* Returns -ESTALE if the method is not the one any more that read_part() found. */
+static int compare_part(const struct job *j, uint64_t method)
+{
+	struct jvm_identity id;
+
+	if (jvm_identity_read(j->vm, j->p, method, &id) < 0)
+		return -EFAULT;
+	return id.whole == j->whole ? 0 : -ESTALE;
 }
 
 static int read_method(struct job *j, uint64_t method, uint32_t cookie, struct lang_function *out)
@@ -281,7 +319,7 @@ static int read_method(struct job *j, uint64_t method, uint32_t cookie, struct l
 	if (r == 0)
 		r = read_parts(j, out);
 	if (r == 0)
-		r = read_part(j, method, cookie);
+		r = compare_part(j, method);
 	/* A broken chain of pointers means that the class was unloaded. */
 	return r == 0 || r == -ENOMEM ? r : -ESTALE;
 }

@@ -76,7 +76,6 @@ static void malformed_signatures_are_omitted(void **state)
 		{ "(BCDFIJSZV)V", "pkg.Outer.run(byte, char, double, float, int, long, short, "
 				  "boolean, void)" },
 		{ "([[[J[Lx;)V", "pkg.Outer.run(long[][][], x[])" },
-		{ "", "pkg.Outer.run" },
 		{ "(", "pkg.Outer.run" },
 		{ "(I", "pkg.Outer.run" },
 		{ "(Q)V", "pkg.Outer.run" },
@@ -103,6 +102,46 @@ static void control_characters_are_replaced(void **state)
 	set_symbol(j, 1, "r\nu\x1b[n\x7f");
 	assert_int_equal(read_outer(j), 0);
 	assert_string_equal(f.name, "pkg.Outer.r?u?[n?");
+}
+
+/* Symbols of an unloaded class are freed, and their memory is overwritten or cleared. */
+static void text_that_is_not_a_name_is_stale(void **state)
+{
+	static const struct {
+		const char *text;
+		uint16_t len;
+	} cases[] = {
+		{ "", 0 },
+		{ "\0", 1 },
+		{ "ru\0", 3 },
+		{ "ru\x80", 3 },    /* begins with a byte that continues a character */
+		{ "ru\xc3n", 4 },   /* a character of two bytes that is not continued */
+		{ "\xe2\x82n", 3 }, /* one of three bytes */
+		{ "\xf0\x9f\x98\x80", 4 },
+		{ "\xff", 1 },
+	};
+	struct jvm_memory *j = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		set_symbol(j, 1, "placeholder");
+		memcpy(memory_at(&j->m, SYMBOL + 512 + 6), cases[i].text, cases[i].len);
+		jvm_memory_put16(j, SYMBOL + 512 + 4, cases[i].len);
+		assert_int_equal(read_outer(j), -ESTALE);
+	}
+}
+
+/* Modified UTF-8 encodes NUL in two bytes and other planes as pairs of surrogates. */
+static void names_in_modified_utf8_are_read(void **state)
+{
+	static const char *const names[] = { "\xc3\xbc", "\xe2\x82\xac", "\xc0\x80",
+					     "\xed\xa0\xbd\xed\xb8\x80" };
+	struct jvm_memory *j = *state;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		set_symbol(j, 1, names[i]);
+		assert_int_equal(read_outer(j), 0);
+		assert_string_equal(f.name + strlen("pkg.Outer."), names[i]);
+	}
 }
 
 static void long_symbols_are_truncated(void **state)
@@ -215,7 +254,9 @@ static void fields_outside_of_the_header_are_zero(void **state)
 #define NAMES_TEST(fn) cmocka_unit_test_setup_teardown(fn, names_setup, names_teardown)
 
 TEST_GROUP(test_jvm_symbolize, NAMES_TEST(malformed_signatures_are_omitted),
-	   NAMES_TEST(control_characters_are_replaced), NAMES_TEST(long_symbols_are_truncated),
+	   NAMES_TEST(control_characters_are_replaced),
+	   NAMES_TEST(text_that_is_not_a_name_is_stale),
+	   NAMES_TEST(names_in_modified_utf8_are_read), NAMES_TEST(long_symbols_are_truncated),
 	   NAMES_TEST(broken_references_are_stale),
 	   NAMES_TEST(a_file_that_cannot_be_read_is_unknown),
 	   NAMES_TEST(false_sizes_leave_a_method_without_lines),
