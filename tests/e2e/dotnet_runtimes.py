@@ -74,11 +74,14 @@ def download():
 def runtimes():
     """Returns the directories and the files that scripts/runtimes unpacked, which it does now if it has not."""
     patterns, why = (os.path.join(ROOT, "*", "libcoreclr.so"), os.path.join(ROOT, "*.single")), ""
-    os.makedirs(os.path.dirname(ROOT), exist_ok=True)
-    with open(f"{ROOT}.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not all(map(glob.glob, patterns)):
-            why = download()
+    try:
+        os.makedirs(os.path.dirname(ROOT), exist_ok=True)
+        with open(f"{ROOT}.lock", "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not all(map(glob.glob, patterns)):
+                why = download()
+    except PermissionError as e:  # a user can only use runtimes that root has unpacked
+        why = str(e)
     found = [sorted(glob.glob(p)) for p in patterns]
     if not any(found):
         raise Skip(f"the runtimes cannot be downloaded: {why}")

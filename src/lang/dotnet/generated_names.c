@@ -2,7 +2,7 @@
 /*
  * Undoes the names that compilers make (Roslyn's GeneratedNameKind, and those of mcs). A name in
  * angle brackets is that of the method in the source for which a type or method was made; the
- * letter behind is the purpose.
+ * letter after it is the purpose.
  *
  *   <Fetch>d__3, <Fetch>c__async0, <Items>c__Iterator0   a state machine: the code is in MoveNext
  *   <>c, <>c__DisplayClass3_0, <Run>c__AnonStorey0       what lambdas share
