@@ -3,6 +3,8 @@
  * Collects the questions about a stack and requests all answers together, since each exchange with
  * another process takes longer than most answers. Calls come first: they lead to functions.
  */
+#include <string.h>
+
 #include "base/vec.h"
 #include "lang/functions.h"
 #include "lang/registry.h"
@@ -11,7 +13,8 @@ enum { COMPARED = 16 }; /* previous questions, among which a recursion repeats i
 
 /* The calls that were answered, which lead to further questions. */
 struct found {
-	uint64_t words[2];
+	uint64_t words[2], caller[2];
+	bool has_caller;
 	size_t first, n; /* range of calls */
 };
 
@@ -78,11 +81,25 @@ static void on_calls(void *ctx, size_t question, struct lang_answer *answer)
 {
 	struct asking *a = ctx;
 	const struct lang_question *q = &a->l->calls_needed.data[question];
-	struct found f = { .words = { q->words[0], q->words[1] }, .first = a->calls.len };
+	struct found f = {
+		.words = { q->words[0], q->words[1] },
+		.caller = { q->caller[0], q->caller[1] },
+		.has_caller = q->has_caller,
+		.first = a->calls.len,
+	};
 
 	for (int i = 0; i < answer->result && vec_push(&a->calls, answer->calls[i]) == 0; i++)
 		f.n++;
 	(void)vec_push(&a->found, f);
+}
+
+/* Returns @p with the caller of the calls that @f stands for. */
+static struct lang_process process_of(const struct lang_process *p, const struct found *f)
+{
+	struct lang_process process = *p;
+
+	process.caller = f->has_caller ? f->caller : NULL;
+	return process;
 }
 
 /* Collects the functions of the calls. */
@@ -90,16 +107,11 @@ static void need_functions(struct langs *l, const struct lang_process *p, const 
 {
 	for (size_t i = 0; i < a->found.len; i++) {
 		const struct found *f = &a->found.data[i];
+		const struct lang_process process = process_of(p, f);
 
-		for (size_t k = f->first; k < f->first + f->n; k++) {
-			const struct lang_call *c = &a->calls.data[k];
-			const uint64_t words[2] = {
-				VM_FRAME_WORD(0, VM_FRAME_INDEX(f->words[0]), c->addr),
-				(uint64_t)c->place << 32 | c->cookie,
-			};
-
-			(void)langs_script_word(l, p, words);
-		}
+		for (size_t k = 0; k < f->n; k++)
+			(void)langs_call_word(l, &process, f->words[0], a->calls.data + f->first,
+					      f->n, k);
 	}
 }
 
@@ -115,18 +127,25 @@ static void ask_all(struct langs *l, const struct lang_process *p)
 	l->is_collecting = false;
 	if (l->needs.len)
 		ask_functions(l, p);
-	for (size_t i = 0; i < a.found.len; i++)
-		langs_take_calls(l, p, a.found.data[i].words, a.calls.data + a.found.data[i].first,
-				 a.found.data[i].n);
+	for (size_t i = 0; i < a.found.len; i++) {
+		const struct found *f = &a.found.data[i];
+		const struct lang_process process = process_of(p, f);
+
+		langs_take_calls(l, &process, f->words, a.calls.data + f->first, f->n);
+	}
 	vec_fini(&a.found);
 	vec_fini(&a.calls);
 }
 
 void langs_need_calls(struct langs *l, const struct lang_process *p, const uint64_t words[2])
 {
-	const struct lang_question q = { .kind = LANG_ASK_CALLS, .words = { words[0], words[1] } };
+	struct lang_question q = { .kind = LANG_ASK_CALLS, .words = { words[0], words[1] } };
 	size_t n = l->calls_needed.len;
 
+	if (p->caller) {
+		q.has_caller = 1;
+		memcpy(q.caller, p->caller, sizeof(q.caller));
+	}
 	for (size_t i = n > COMPARED ? n - COMPARED : 0; i < n; i++)
 		if (is_same(&l->calls_needed.data[i], &q))
 			return;

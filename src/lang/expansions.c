@@ -28,7 +28,14 @@ static uint32_t make_key(const struct lang_process *p, const uint64_t words[2],
 {
 	*out = (struct expansion){ .place = words[1] };
 	out->key = (struct key){ p->pid, (uint32_t)words[1], p->start_ns, words[0] };
-	return hash_u64(words[0] ^ words[1] << 7 ^ p->start_ns ^ p->pid);
+	return hash_pair(hash_bytes(&out->key, sizeof(out->key)), out->place);
+}
+
+/* Makes the two words of a call that a frame with the first word @head stands for. */
+static void call_words(uint64_t head, const struct lang_call *call, uint64_t out[2])
+{
+	out[0] = VM_FRAME_WORD(0, VM_FRAME_INDEX(head), call->addr);
+	out[1] = (uint64_t)call->place << 32 | call->cookie;
 }
 
 /* Returns the expansion of a frame, or NULL. */
@@ -43,10 +50,23 @@ static const struct expansion *find(const struct langs *l, const struct lang_pro
 								       : NULL;
 }
 
+uint64_t langs_call_word(struct langs *l, const struct lang_process *p, uint64_t head,
+			 const struct lang_call *calls, size_t n, size_t i)
+{
+	struct lang_process process = *p;
+	uint64_t words[2], caller[2];
+
+	call_words(head, &calls[i], words);
+	if (i + 1 < n && langs_is_named_by_caller(l, VM_FRAME_INDEX(head))) {
+		call_words(head, &calls[i + 1], caller);
+		process.caller = caller;
+	}
+	return langs_script_word(l, &process, words);
+}
+
 void langs_take_calls(struct langs *l, const struct lang_process *p, const uint64_t words[2],
 		      const struct lang_call *calls, size_t n)
 {
-	uint32_t vm = VM_FRAME_INDEX(words[0]);
 	struct expansion e;
 	uint32_t hash = make_key(p, words, &e);
 	int r = 0;
@@ -54,12 +74,8 @@ void langs_take_calls(struct langs *l, const struct lang_process *p, const uint6
 	if (l->expansions.len >= LANG_FUNCTIONS_MAX || find(l, p, words))
 		return;
 	e.first = (uint32_t)l->expanded.len;
-	for (size_t i = 0; i < n && r == 0; i++) {
-		const uint64_t call[2] = { VM_FRAME_WORD(0, vm, calls[i].addr),
-					   (uint64_t)calls[i].place << 32 | calls[i].cookie };
-
-		r = vec_push(&l->expanded, langs_script_word(l, p, call));
-	}
+	for (size_t i = 0; i < n && r == 0; i++)
+		r = vec_push(&l->expanded, langs_call_word(l, p, words[0], calls, n, i));
 	e.n = (uint32_t)l->expanded.len - e.first;
 	if (r == 0)
 		r = vec_push(&l->expansions, e);

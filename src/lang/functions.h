@@ -37,6 +37,9 @@ uint64_t langs_late_word(struct langs *l, uint64_t head);
 /* Returns true if generated code that calls the loop of @vm is a trampoline, which stacks omit. */
 bool langs_is_trampoline(const struct langs *l, uint32_t vm);
 
+/* Returns true if functions in generated code of @vm are named as their callers name them. */
+bool langs_is_named_by_caller(const struct langs *l, uint32_t vm);
+
 /* Returns true if a native stack may contain loops that do not belong to the running coroutine. */
 bool langs_may_hold_foreign(const struct langs *l, uint32_t vm);
 

@@ -522,6 +522,13 @@ bool langs_is_trampoline(const struct langs *l, uint32_t vm)
 	return l->fold && lang && lang->trampolines;
 }
 
+bool langs_is_named_by_caller(const struct langs *l, uint32_t vm)
+{
+	const struct lang *lang = lang_of_vm(l, vm);
+
+	return lang && lang->named_by_caller;
+}
+
 bool langs_may_hold_foreign(const struct langs *l, uint32_t vm)
 {
 	const struct lang *lang = lang_of_vm(l, vm);

@@ -115,6 +115,8 @@ struct lang {
 	bool may_hold_foreign;
 	/* Generated code that calls the loop is a trampoline that only serves other profilers. */
 	bool trampolines;
+	/* Functions in generated code are named as their callers name them: read() needs those. */
+	bool named_by_caller;
 	/*
 	 * Determines whether @img is this virtual machine. Fills entry @vm of the language's table
 	 * and @d; the ranges in @d->code are file offsets. Return: 0; -ENOENT if it is not;

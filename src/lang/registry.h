@@ -93,10 +93,17 @@ bool langs_need_function(struct langs *l, const struct lang_process *p, const ui
 void langs_take_function(struct langs *l, const struct function_need *need,
 			 struct lang_answer *answer);
 
-/* As langs_need(), for the calls of the frame @words of generated code. */
+/* Does what langs_need() does for the calls of the frame @words of generated code. */
 void langs_need_calls(struct langs *l, const struct lang_process *p, const uint64_t words[2]);
 
-/* Takes the calls of the frame @words of generated code. */
+/*
+ * Returns the FRAME_SCRIPT word of call @i of the @n that a frame with the first word @head stands
+ * for; requests its function when that is new. @p->caller is the caller of the last one.
+ */
+uint64_t langs_call_word(struct langs *l, const struct lang_process *p, uint64_t head,
+			 const struct lang_call *calls, size_t n, size_t i);
+
+/* Takes the calls of the frame @words of generated code. @p->caller is as above. */
 void langs_take_calls(struct langs *l, const struct lang_process *p, const uint64_t words[2],
 		      const struct lang_call *calls, size_t n);
 

@@ -47,10 +47,17 @@ static void put(struct weave *w, uint64_t word)
 }
 
 /* Puts the functions that a frame of generated code, which has two words, stands for. */
-static void put_generated(struct weave *w, const uint64_t *words)
+static void put_generated(struct weave *w, const uint64_t *words, size_t n_words)
 {
+	struct lang_process process = w->in->process;
+	uint32_t vm = VM_FRAME_INDEX(words[0]);
 	const uint64_t *expanded;
-	size_t n = langs_expand(w->l, &w->in->process, words, &expanded);
+	size_t n;
+
+	if (n_words > 3 && words[2] >> FRAME_KIND_SHIFT == FRAME_VM &&
+	    VM_FRAME_INDEX(words[2]) == vm && langs_is_named_by_caller(w->l, vm))
+		process.caller = words + 2;
+	n = langs_expand(w->l, &process, words, &expanded);
 
 	for (size_t i = 0; i < n; i++)
 		put(w, expanded[i]);
@@ -170,7 +177,7 @@ static size_t put_word(struct weave *w, const uint64_t *words, size_t n)
 	struct side *s;
 
 	if (words[0] >> FRAME_KIND_SHIFT == FRAME_VM && n > 1) {
-		put_generated(w, words);
+		put_generated(w, words, n);
 		return 2;
 	}
 	if (!slot) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "lang/by_caller.h"
 #include "lang/find.h"
 #include "lang/lua/lua.h"
 
