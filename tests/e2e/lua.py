@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every installed Lua 5.4 has known stacks with known lines."""
+"""Every installed Lua 5.1 to 5.5 has known stacks with known lines."""
 from interpreted import main
 
 TOP = r"(_start|\[.*|__libc_start.*) ... <shapes\.lua> repeat_shape "
-main("lua5.4", "lua/shapes.lua", {
-    "chain": [TOP + r"<shapes\.lua:\d+> gsub <shapes\.lua:\d+> method hot ..."],
+main("lua5.[1-5]", "lua/shapes.lua", {
+    "chain": [TOP + r"<shapes\.lua:\d+> gsub (key_of|<shapes\.lua:\d+>) method hot ..."],
     "recursion": [TOP + r"<shapes\.lua:\d+> " + "down " * 151 + "hot ..."],
     "callback": [TOP + r"<shapes\.lua:\d+> sort <shapes\.lua:\d+> hot ..."],
     "protected": [TOP + r"<shapes\.lua:\d+> pcall (hot|<shapes\.lua:\d+>) ...",

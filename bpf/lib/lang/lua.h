@@ -10,25 +10,42 @@
 #include "bpf/lib/lang/lua_copy.h"
 #include "bpf/lib/walk_state.h"
 
-/* Continues with the calls of @at if it is a state other than the current one. */
-static __always_inline int lua_take_state(struct walk *w, __u64 at)
+/* Returns the word at offset @off of what was read last; a word of the walk's memory in any case.
+ */
+static __always_inline __u64 lua_word(const struct walk *w, __u32 off)
 {
-	__u64 *state = w->vm_frame.words;
+	return w->vm_frame.words[(off >> 3) & (VM_FRAME_BYTES / 8 - 1)];
+}
 
-	if (!at || (at & 7) || at == w->lang.lua.state || read_user(state, LUA_STATE_BYTES, at) ||
-	    (state[LUA_TYPE / 8] & 0xff) != LUA_STATE || !state[LUA_STATE_CALL / 8])
+/* Continues with the calls of @at if it is a state other than the current one. */
+static __always_inline int lua_take_state(struct walk *w, const struct lua_vm *lua, __u64 at)
+{
+	__u64 call;
+
+	if (!at || (at & 7) || at == w->lang.lua.state ||
+	    read_user(w->vm_frame.words, LUA_STATE_BYTES, at) ||
+	    (w->vm_frame.words[LUA_TYPE / 8] & 0xff) != LUA_STATE)
+		return 0;
+	call = lua_word(w, lua->state_call);
+	if (!call)
 		return 0;
 	w->lang.lua.state = at;
-	w->vm_at = state[LUA_STATE_CALL / 8];
+	w->lang.lua.pc = lua->state_pc ? lua_word(w, lua->state_pc) : 0;
+	w->lang.lua.base = lua->state_calls ? lua_word(w, lua->state_calls) : 0;
+	w->vm_at = call;
 	return 1;
 }
 
 /* Moves to the next state that a loop runs. WALK_STOP: there is none. */
-WALK_FN int lua_next_state(__u32 which)
+WALK_FN int lua_next_state(__u32 which, __u32 slot)
 {
 	struct walk *w = lang_walk_get(LANG_LUA, which);
+	const struct lua_vm *lua;
 
-	if (!w)
+	if (!w || slot >= VM_SLOTS_MAX)
+		return WALK_STOP;
+	lua = lua_get(w->process.vms[slot].vm);
+	if (!lua)
 		return WALK_STOP;
 	for (int i = 0; i < LOOP_CALLERS_MAX; i++) {
 		__u32 n = bounded_here(w->lang.lua.caller);
@@ -40,8 +57,8 @@ WALK_FN int lua_next_state(__u32 which)
 		if (w->lang.lua.state && (w->loop_callers[n].aux == w->lang.lua.state ||
 					  w->loop_callers[n].fp == w->lang.lua.state))
 			continue;
-		if (lua_take_state(w, w->loop_callers[n].aux) ||
-		    lua_take_state(w, w->loop_callers[n].fp))
+		if (lua_take_state(w, lua, w->loop_callers[n].aux) ||
+		    lua_take_state(w, lua, w->loop_callers[n].fp))
 			return WALK_CONTINUE;
 	}
 	return WALK_STOP;
@@ -56,19 +73,30 @@ WALK_FN int lua_begin(__u32 which, __u32 slot)
 	w->lang.lua.caller = 0;
 	w->lang.lua.state = 0;
 	w->lang.lua.c_function = 0;
+	w->lang.lua.is_open = 0;
 	w->lang.lua.n_words = w->record.head.n_vm_words;
-	return lua_next_state(which);
+	return lua_next_state(which, slot);
+}
+
+/* The frame pushed last is the one with which the loop was entered. */
+static __always_inline void lua_end_activation(struct walk *w)
+{
+	vm_mark_last(w);
+	w->lang.lua.is_open = 0;
+	w->lang.lua.n_words = w->record.head.n_vm_words;
 }
 
 /* Ends a state: the calls outside its outermost loop are C functions, which have native frames. */
-static __always_inline int lua_state_end(struct walk *w, __u32 which)
+static __always_inline int lua_state_end(struct walk *w, __u32 which, __u32 slot)
 {
+	if (w->lang.lua.is_open)
+		lua_end_activation(w);
 	w->record.head.n_vm_words = w->lang.lua.n_words;
 	w->vm_last = 0;
-	return lua_next_state(which);
+	return lua_next_state(which, slot);
 }
 
-/* The instruction behind the current one. In the loop itself a register holds it. */
+/* The instruction after the current one. In the loop itself a register holds it. */
 static __always_inline __u64 lua_pc(const struct walk *w, __u32 slot, __u64 saved, __u64 code,
 				    __u64 end)
 {
@@ -98,7 +126,8 @@ static __always_inline void lua_add_caller(struct walk *w, __u64 proto, __u32 pl
 	w->lang.lua.c_function = 0;
 }
 
-static __always_inline void lua_push(struct walk *w, __u32 slot, __u64 proto, __u64 saved)
+static __always_inline void lua_push(struct walk *w, const struct lua_vm *lua, __u32 slot,
+				     __u64 proto, __u64 saved)
 {
 	__u64 code, pc;
 	__u32 n_code, place;
@@ -107,47 +136,110 @@ static __always_inline void lua_push(struct walk *w, __u32 slot, __u64 proto, __
 		vm_push(w, slot, proto, 0, 0);
 		return;
 	}
-	code = w->vm_frame.words[LUA_PROTO_CODE / 8];
-	n_code = (__u32)w->vm_frame.words[LUA_PROTO_N_CODE / 8] & (LUA_CODE_MAX - 1);
+	code = lua_word(w, lua->proto_code);
+	n_code = (__u32)(lua_word(w, lua->proto_n_code) >> (lua->proto_n_code & 4) * 8) &
+		 (LUA_CODE_MAX - 1);
 	pc = lua_pc(w, slot, saved, code, code + 4ULL * n_code);
 	place = (__u32)((pc - code) >> 2) & (LUA_CODE_MAX - 1);
 	lua_add_caller(w, proto, place);
-	vm_push(w, slot, proto, place, vm_cookie(lua_cookie_of(w->vm_frame.words)));
+	vm_push(w, slot, proto, place, vm_cookie(lua_cookie_of(lua, w->vm_frame.words)));
+}
+
+/* A call, as lua_step() needs it. */
+struct lua_call {
+	__u64 value[2]; /* the function */
+	__u64 code;     /* its prototype or C function */
+	__u64 pc, status;
+	__u32 is_c;
+};
+
+/* Finds the code of the function that a call runs. */
+static __always_inline void lua_find_code(const struct lua_vm *lua, struct lua_call *call)
+{
+	__u64 type = 0;
+
+	call->code = 0;
+	if ((call->value[1] & 0xff) == LUA_C_FUNCTION && !lua->closure_c) {
+		call->code = call->value[0];
+		return;
+	}
+	if (read_user(&call->code, sizeof(call->code), call->value[0] + lua->closure_code))
+		call->code = 0;
+	if (lua->closure_c && !read_user(&type, sizeof(type), call->value[0] + LUA_TYPE))
+		call->is_c = type >> (lua->closure_c & 7) * 8 & 0xff;
+}
+
+/*
+ * Calls of Lua 5.1 do not show whether they entered the loop. If the caller is Lua's and runs an
+ * instruction that calls, its loop runs the function, else another one does.
+ */
+static __always_inline int lua_is_same_loop(const struct lua_call *caller)
+{
+	__u32 code = 0;
+
+	if (caller->is_c || read_user(&code, sizeof(code), caller->pc - sizeof(code)))
+		return 0;
+	code &= LUA_51_OPCODE_MASK;
+	return code == LUA_51_CALL || code == LUA_51_TAILCALL;
+}
+
+/* Reads the call at w->vm_at and moves to its caller. WALK_STOP: it is the state's base. */
+static __always_inline int lua_read_call(struct walk *w, const struct lua_vm *lua,
+					 struct lua_call *call)
+{
+	__u32 n = bounded_here(lua->call_bytes);
+	__u64 at = w->vm_at;
+
+	if (n > LUA_CALL_BYTES_MAX || read_user(w->vm_frame.words, n, at)) {
+		w->record.head.flags |= RECORD_VM_TRUNCATED;
+		return WALK_OTHER;
+	}
+	call->pc = lua_word(w, lua->call_pc);
+	call->status = lua_word(w, lua->call_status) ^ lua->call_flip;
+	call->is_c = (call->status & lua->call_c) != 0;
+	if (w->lang.lua.base) {
+		w->vm_at = at - n;
+		if (w->lang.lua.pc)
+			call->pc = w->lang.lua.pc;
+		w->lang.lua.pc = 0;
+		return at <= w->lang.lua.base ? WALK_STOP : WALK_CONTINUE;
+	}
+	w->vm_at = w->vm_frame.words[LUA_CALL_PREV / 8];
+	return w->vm_at ? WALK_CONTINUE : WALK_STOP;
 }
 
 WALK_FN int lua_step(__u32 which, __u32 slot)
 {
 	struct walk *w = lang_walk_get(LANG_LUA, which);
-	__u64 value[2] = { 0 }, at, pc, code = 0;
-	__u32 status;
+	struct lua_call call = { 0 };
+	const struct lua_vm *lua;
+	int r;
 
 	if (!w || slot >= VM_SLOTS_MAX)
 		return WALK_STOP;
-	if (read_user(w->vm_frame.words, LUA_CALL_BYTES, w->vm_at)) {
-		w->record.head.flags |= RECORD_VM_TRUNCATED;
+	lua = lua_get(w->process.vms[slot].vm);
+	if (!lua)
 		return WALK_STOP;
-	}
-	at = w->vm_frame.words[LUA_CALL_FUNC / 8];
-	pc = w->vm_frame.words[LUA_CALL_PC / 8];
-	status = w->vm_frame.words[LUA_CALL_STATUS / 8] >> 48;
-	w->vm_at = w->vm_frame.words[LUA_CALL_PREV / 8];
-	if (!w->vm_at) /* the base call of a state, which stands for its C code */
-		return lua_state_end(w, which);
-	if (read_user(value, sizeof(value), at))
-		value[0] = value[1] = 0;
-	if ((value[1] & 0xff) == LUA_C_FUNCTION)
-		code = value[0];
-	else if (read_user(&code, sizeof(code), value[0] + LUA_CLOSURE_CODE))
-		code = 0;
-	if (status & LUA_CALL_C) {
-		vm_push(w, slot, code, LUA_PLACE_C, code ? vm_cookie(code) : 0);
-		w->lang.lua.c_function = code;
-	} else {
-		lua_push(w, slot, code, pc);
-	}
-	if (!(status & LUA_CALL_FRESH))
+	r = lua_read_call(w, lua, &call);
+	if (r == WALK_OTHER)
+		return WALK_STOP;
+	if (r == WALK_STOP) /* the base call stands for the state's C code */
+		return lua_state_end(w, which, slot);
+	if (read_user(call.value, sizeof(call.value), lua_word(w, lua->call_func)))
+		call.value[0] = call.value[1] = 0;
+	lua_find_code(lua, &call);
+	if (w->lang.lua.is_open && !lua_is_same_loop(&call))
+		lua_end_activation(w);
+	w->lang.lua.is_open = 0;
+	if (call.is_c) {
+		vm_push(w, slot, call.code, LUA_PLACE_C, call.code ? vm_cookie(call.code) : 0);
+		w->lang.lua.c_function = call.code;
 		return WALK_CONTINUE;
-	vm_mark_last(w);
-	w->lang.lua.n_words = w->record.head.n_vm_words;
+	}
+	lua_push(w, lua, slot, call.code, call.pc);
+	if (w->lang.lua.base)
+		w->lang.lua.is_open = 1;
+	else if (call.status & lua->call_fresh)
+		lua_end_activation(w);
 	return WALK_CONTINUE;
 }

@@ -17,18 +17,24 @@ int lua_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 int lua_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	     uint64_t addr, uint32_t cookie, struct lang_function *out);
 
-/* The fields of a prototype (struct Proto in lobject.h) that are used; counts and addresses. */
+/* Returns the layout of Lua 5.4.2, for example: @version 504, @release 2. NULL: not supported. */
+const struct lua_vm *lua_layout(uint32_t version, uint32_t release);
+
+/* The fields of a prototype that are used; counts and addresses. @lua is borrowed. */
 struct lua_proto {
+	const struct lua_vm *lua;
 	uint64_t at, cookie;
 	uint32_t n_constants, n_code, n_lines, n_locals, n_marks, first_line;
 	uint64_t constants, code, upvalues, lines, marks, locals, source;
 };
 
 /* Return: 0, or -ESTALE if there is no prototype at @at. Counts that are implausible become 0. */
-int lua_read_proto(const struct lang_process *p, uint64_t at, struct lua_proto *out);
+int lua_read_proto(const struct lua_vm *lua, const struct lang_process *p, uint64_t at,
+		   struct lua_proto *out);
 
 /* Reads the text of a string object; the caller frees *@out. Return: 0 or -errno. */
-int lua_read_string(const struct lang_process *p, uint64_t at, char **out);
+int lua_read_string(const struct lua_vm *lua, const struct lang_process *p, uint64_t at,
+		    char **out);
 
 /*
  * Reads the name by which instruction @pc of @caller calls a function, as Lua's own tracebacks show

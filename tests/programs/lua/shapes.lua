@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Known stacks of Lua 5.4: shapes.lua SHAPE MILLISECONDS (of CPU time).
+-- Known stacks of Lua 5.1 to 5.5: shapes.lua SHAPE MILLISECONDS (of CPU time).
 -- The lines that end in `-- at NAME` are those that a profile must show.
 
 function hot(n)
