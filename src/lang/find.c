@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "elf/eh_frame.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
@@ -111,18 +112,14 @@ static void count_jump(struct cold *c, uint64_t to)
 		c->hits[lo]++;
 }
 
-/* Counts the targets of jmp rel32 (e9) and jcc rel32 (0f 80-8f). */
+/* Counts the targets of direct jumps. */
 static void count_jumps(struct cold *c, const struct elf_span *code)
 {
-	for (size_t i = 0; i + 6 <= code->len; i++) {
-		bool jcc = code->data[i] == 0x0f && (code->data[i + 1] & 0xf0) == 0x80;
-		int32_t rel;
+	int64_t away;
 
-		if (!jcc && code->data[i] != 0xe9)
-			continue;
-		memcpy(&rel, code->data + i + 1 + jcc, sizeof(rel));
-		count_jump(c, c->lo + i + 5 + jcc + (uint64_t)(int64_t)rel);
-	}
+	for (size_t i = 0; i + ARCH_JUMP_BYTES <= code->len; i += ARCH_CODE_ALIGN)
+		if (arch_is_jump(code->data + i, &away))
+			count_jump(c, c->lo + i + (uint64_t)away);
 }
 
 static int find_cold_by_jumps(struct eh_frame *ef, const struct elf_span *code,
@@ -189,19 +186,15 @@ int lang_set_loop(const struct elf_image *img, const struct elf_rawsym *loop,
 	return 0;
 }
 
-/* Counts the instructions call rel32 (e8) with target @to. */
+/* Counts the direct calls with target @to. */
 static size_t count_calls(const struct elf_span *code, uint64_t to)
 {
 	size_t n = 0;
+	int64_t away;
 
-	for (size_t i = 0; i + 5 <= code->len; i++) {
-		int32_t rel;
-
-		if (code->data[i] != 0xe8)
-			continue;
-		memcpy(&rel, code->data + i + 1, sizeof(rel));
-		n += code->vaddr + i + 5 + (uint64_t)(int64_t)rel == to;
-	}
+	for (size_t i = 0; i + ARCH_CALL_BYTES <= code->len; i += ARCH_CODE_ALIGN)
+		n += arch_is_call_to(code->data + i, &away) &&
+		     code->vaddr + i + (uint64_t)away == to;
 	return n;
 }
 

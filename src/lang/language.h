@@ -109,6 +109,9 @@ struct lang {
 	 * of the language are loaded. NULL: unknown.
 	 */
 	const char *name_part;
+	/* Neither the detection nor the frames depend on the processor, or all processors are
+	 * handled. */
+	bool is_portable;
 	/* The cookie alone identifies a function: its address is that of a short-lived copy. */
 	bool by_cookie;
 	/* A thread's native stack may hold loops of another coroutine; see weave.c. */

@@ -99,7 +99,7 @@ void lang_detect(const struct elf_image *img, bool fold, struct lang_detection *
 	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX && out->result != 0; i++) {
 		d = (struct lang_detected){ .code = { .lang = i, .fold = fold } };
 		r = lang_get(i)->detect(img, &tables, 0, &d);
-		if (r == 0 && !ARCH_HAS_LANGUAGES) {
+		if (r == 0 && !ARCH_HAS_LANGUAGES && !lang_get(i)->is_portable) {
 			d.problem = "its frames cannot be read on " ARCH_NAME;
 			r = -ENOTSUP;
 		}

@@ -84,6 +84,7 @@ static uint32_t perl_line(const struct lang_function *f, uint32_t place)
 
 const struct lang perl_lang = {
 	.name_part = "perl",
+	.is_portable = true,
 	.by_cookie = true,
 	.detect = perl_detect,
 	.read = perl_read,

@@ -142,6 +142,7 @@ int python_detect(const struct elf_image *img, const struct vm_tables *tables, u
 
 const struct lang python_lang = {
 	.name_part = "python",
+	.is_portable = true,
 	.may_hold_foreign = true, /* with greenlet */
 	.trampolines = true,      /* with -X perf */
 	.detect = python_detect,
