@@ -109,6 +109,7 @@ static int examine(void *ctx, const struct proc_map *m)
 	file = mapped_file_open(&s->context, &ref);
 	if (!file)
 		return -ENOMEM;
+	mapped_file_detect(&s->context, file);
 	lang = &file->info.lang;
 	r = attach(s, lang, m);
 	if (lang->runtime)

@@ -90,24 +90,6 @@ static void add_runtime(struct langs *l, const struct lang_detection *d, struct 
 		memcpy(out->runs, d->code.loop, sizeof(out->runs));
 }
 
-/* Adds an entry to the tables. Return: its index; 0 if they are full. */
-static uint32_t add_vm(struct langs *l, const struct vm_code *code, const union lang_entry *entry)
-{
-	uint32_t vm = l->n_vms;
-	size_t len;
-	void *dst = lang_entry(&l->tables, code->lang, vm, &len);
-
-	if (!dst) {
-		l->n_vms_full++;
-		return 0;
-	}
-	memcpy(dst, entry, len);
-	l->tables.codes[vm] = *code;
-	l->file_vms[vm] = vm;
-	l->n_vms++;
-	return vm;
-}
-
 uint32_t langs_guess(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -137,7 +119,7 @@ void langs_detect(struct langs *l, const struct elf_image *img, int fd, struct l
 	lang = d.result == 0 ? lang_get(d.code.lang) : NULL;
 	if (lang) {
 		d.code.by_cookie = lang->by_cookie;
-		out->vm = add_vm(l, &d.code, &d.entry);
+		out->vm = langs_add_vm(l, &d.code, &d.entry);
 	}
 	if (!out->vm)
 		return;
@@ -183,7 +165,7 @@ static uint32_t layout_of(struct langs *l, uint32_t file_vm, const union lang_en
 			return i;
 		n++;
 	}
-	vm = n < LAYOUTS_MAX ? add_vm(l, code, entry) : 0;
+	vm = n < LAYOUTS_MAX ? langs_add_vm(l, code, entry) : 0;
 	l->n_vms_full += n >= LAYOUTS_MAX;
 	l->file_vms[vm] = file_vm;
 	return vm;
@@ -435,11 +417,6 @@ void langs_window(struct langs *l, size_t text_max)
 		if (l->functions.data[i].state != LANG_FUNCTION_FORGOTTEN &&
 		    l->functions.data[i].used + 1 < l->window)
 			function_forget(l, i);
-}
-
-uint64_t langs_n_full(const struct langs *l)
-{
-	return l->n_vms_full;
 }
 
 size_t langs_bytes(const struct langs *l)

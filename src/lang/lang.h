@@ -123,6 +123,17 @@ void langs_window(struct langs *l, size_t text_max);
 /* Returns the memory used, in bytes. */
 size_t langs_bytes(const struct langs *l);
 
+/*
+ * Aging of the entries in the walk's tables: call langs_mark() for those of all files and mappings
+ * that are in use, then langs_sweep(). An entry that was not marked may be reused, once all others
+ * are in use; the one that was freed first is reused first.
+ */
+void langs_mark(struct langs *l, uint32_t vm);
+void langs_sweep(struct langs *l);
+
+/* Counts a runtime that the caller did not let have an entry. */
+void langs_count_full(struct langs *l);
+
 /* How often a runtime, or a layout of its data, found no room in the tables of the walk. */
 uint64_t langs_n_full(const struct langs *l);
 

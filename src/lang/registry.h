@@ -38,7 +38,11 @@ struct langs {
 	uint32_t file_vms[VM_TABLE_MAX]; /* for each VM, the one of the file that it belongs to */
 	bool fold, signatures;
 	uint64_t n_vms_full; /* runtimes without an entry */
-	uint32_t n_vms;      /* entries used in the tables; [0] stands for no VM */
+	uint32_t n_vms;      /* entries used in the tables so far; [0] stands for no VM */
+	uint32_t n_contexts; /* the same for tables.contexts */
+	uint64_t marked_vms[VM_TABLE_MAX / 64], is_free_vm[VM_TABLE_MAX / 64]; /* bits */
+	uint16_t free_vms[VM_TABLE_MAX]; /* queue of entries that may be reused */
+	uint32_t first_free, n_free;
 	struct lang_source source;
 	struct lang_memo *memo; /* of the source in this process */
 	struct lang_runtimes runtimes;
@@ -76,6 +80,9 @@ struct langs {
 	} calls_needed;
 	uint64_t unread_word; /* result of langs_expand() for a frame without an expansion */
 };
+
+/* Adds an entry to the walk's tables. Returns its index; 0 if they are full, which is counted. */
+uint32_t langs_add_vm(struct langs *l, const struct vm_code *code, const union lang_entry *entry);
 
 /* Answers questions about a process by the registry's source. Returns how many. */
 size_t langs_ask(struct langs *l, const struct lang_process *p, const struct lang_question *q,

@@ -23,6 +23,7 @@
 #include "base/index.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
+#include "lang/lang.h"
 #include "proc/root.h"
 #include "process/table_maker.h"
 #include "reader/facts_client.h"
@@ -330,6 +331,23 @@ static bool owner_has_too_many(const struct file_table *f, const struct mapped_f
 	       n_owned(f, file->st.st_uid) >= f->fds_max / 4;
 }
 
+/*
+ * Detects the language runtime of a file that has no equal. The entries for runtimes in the walk's
+ * tables are few, so no user but root has more than a quarter of them.
+ */
+static void detect_runtime(struct file_table *f, struct mapped_file *file)
+{
+	unsigned int n = 0;
+
+	for (uint32_t id = 1; id < f->all.len && file->st.st_uid; id++)
+		n += f->all.data[id] && f->all.data[id]->info.lang.vm &&
+		     f->all.data[id]->st.st_uid == file->st.st_uid;
+	if (n < VM_TABLE_MAX / 4)
+		mapped_file_detect(&f->context, file);
+	else if (f->context.langs)
+		langs_count_full(f->context.langs);
+}
+
 uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 {
 	struct find_key key = { f, ref, NULL };
@@ -361,6 +379,7 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 		fd = steal_fd(&file->info.fd);
 		mapped_file_free(file);
 	} else {
+		detect_runtime(f, file);
 		id = file_add(f, file);
 	}
 	if (id)
@@ -443,11 +462,8 @@ static void evict(struct file_table *f, uint32_t id, uint64_t now_ns)
 {
 	struct mapped_file *file = f->all.data[id];
 
-	/*
-	 * runtimes are few and their tables refer to them, so they stay; so does a file whose
-	 * id cannot be noted as free for lack of memory
-	 */
-	if (id == f->vdso || id == f->refused || id == f->unread || file->info.lang.vm ||
+	/* a file whose id cannot be noted as free for lack of memory stays */
+	if (id == f->vdso || id == f->refused || id == f->unread ||
 	    vec_reserve(&f->free_ids, f->free_ids.len + 1) < 0)
 		return;
 	index_remove(&f->by_content, (uint32_t)file->content[0], id);
@@ -495,6 +511,10 @@ void file_table_sweep(struct file_table *f, uint64_t now_ns)
 		file->marked = false;
 		if (file->n_unmarked >= 2)
 			evict(f, id, now_ns);
+		if (f->all.data[id] && f->context.langs)
+			langs_mark(f->context.langs, f->all.data[id]->info.lang.vm);
 	}
+	if (f->context.langs)
+		langs_sweep(f->context.langs);
 	sweep_inodes(f);
 }

@@ -211,9 +211,13 @@ static bool adopt_fd(const struct mapped_file_context *c, struct mapped_file *fi
 		return false;
 	}
 	identify(c, file);
+	return true;
+}
+
+void mapped_file_detect(const struct mapped_file_context *c, struct mapped_file *file)
+{
 	if (file->info.is_elf && c->langs)
 		langs_detect(c->langs, NULL, file->info.fd, &file->info.lang);
-	return true;
 }
 
 /*

@@ -72,6 +72,9 @@ struct mapped_file *mapped_file_alloc(const char *path);
 struct mapped_file *mapped_file_open(const struct mapped_file_context *c,
 				     const struct file_ref *ref);
 
+/* Detects a language runtime in the file, whose entry in the walk's tables it then refers to. */
+void mapped_file_detect(const struct mapped_file_context *c, struct mapped_file *file);
+
 /* Makes a file of a copy of the vDSO. NULL if the kernel provides none, or memory ran out. */
 struct mapped_file *mapped_file_vdso(const struct mapped_file_context *c);
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "lang/lang.h"
 #include "process/file_table.h"
 #include "process/mapping_set.h"
 
@@ -174,13 +175,21 @@ struct program *programs_add_stale(struct programs *p, uint32_t pid, uint64_t st
 	return e;
 }
 
+static void mark_mapping(struct programs *p, const struct unwind_mapping *m)
+{
+	if (m->kind == MAPPING_FILE)
+		file_table_mark(p->files, m->file);
+	else if (p->langs && (m->kind & 0xff) == MAPPING_LANG)
+		langs_mark(p->langs, MAPPING_LANG_VM(m->file));
+}
+
 void programs_mark_files(struct programs *p)
 {
 	for (size_t i = 0; i < p->slots.len; i++) {
 		for (const struct program *e = p->slots.data[i]; e; e = e->older) {
 			file_table_mark(p->files, e->info.exe);
 			for (uint32_t k = 0; k < mapping_set_count(e->maps); k++)
-				file_table_mark(p->files, mapping_set_get(e->maps, k)->file);
+				mark_mapping(p, mapping_set_get(e->maps, k));
 		}
 	}
 }
