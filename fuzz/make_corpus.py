@@ -1064,6 +1064,24 @@ def beam():
             for _ in range(i % 7))
 
 
+
+def luajit():
+    """An object with the type and pointers of a prototype or of a trace, at the start of the memory."""
+    rng = random.Random(41)
+    for i in range(800):
+        memory = bytearray(rng.choice((0, 1, 65, 89, 255)) for _ in range(512))
+        for at in range(0, 512, 8):
+            if rng.random() < 0.7:
+                struct.pack_into("<Q", memory, at, 512 * 8 + rng.randrange(512) + 1)
+        struct.pack_into("<BBHI", memory, 8, 0, (7, 9, 4, 8)[i % 4], rng.randrange(20), rng.randrange(64))
+        struct.pack_into("<QIIQQQ", memory, 64, 512 * 8 + 1, rng.randrange(100), rng.randrange(300), 512 * 8 + 128,
+                         512 * 8 + 160, 512 * 8 + 200)
+        memory[128:152] = struct.pack("<QBBHIQ", 0, 0, 4, 0, 0, rng.randrange(40) << 32)
+        for at in range(104, 128, 4):
+            struct.pack_into("<I", memory, at, rng.choice((18, 45, 54, 57, 66, 69, 89)) | rng.getrandbits(4) << 8 | rng.getrandbits(2) << 16)
+        yield struct.pack("<H", 512 * 8 - 1) + bytes(memory)
+
+
 def dotnet():
     """The layout of the assembly in memory, and words to replace."""
     rng = random.Random(29)

@@ -17,6 +17,8 @@ int test_jvm_structs(void);
 int test_jvm_symbolize(void);
 int test_lang(void);
 int test_lua(void);
+int test_luajit(void);
+int test_luajit_detect(void);
 int test_memo(void);
 int test_php_detect(void);
 int test_python_code(void);
@@ -61,6 +63,8 @@ int main(void)
 	n_failed += test_jvm_symbolize();
 	n_failed += test_lang();
 	n_failed += test_lua();
+	n_failed += test_luajit();
+	n_failed += test_luajit_detect();
 	n_failed += test_memo();
 	n_failed += test_php_detect();
 	n_failed += test_python_code();

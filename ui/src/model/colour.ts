@@ -31,6 +31,7 @@ export const KINDS: Record<string, { label: string; rgb: Rgb }> = {
 	lua: { label: "Lua", rgb: [120, 150, 215] },
 	dotnet: { label: ".NET", rgb: [190, 140, 225] },
 	beam: { label: "BEAM", rgb: [214, 190, 230] },
+	luajit: { label: "LuaJIT", rgb: [100, 175, 235] },
 	error: { label: "truncated stack", rgb: [225, 225, 225] },
 	group: { label: "process or service", rgb: [196, 200, 208] },
 	other: { label: "truncated: click to expand", rgb: [205, 208, 214] },

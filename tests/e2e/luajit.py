@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every installed LuaJIT has known stacks, interpreted and in traces."""
+from cameo import Tap, Workshop, need_bpf
+from interpreted import MS, judge_lines, judge_running, judge_shapes, runtimes
+
+TOP = r"(_start|\[.*|__libc_start.*|__clone.*) ... <\w+\.lua> repeat_shape <\w+\.lua:\d+> "
+SHAPES = {
+    "chain": [TOP + r"gsub ... <shapes\.lua:25> method (hot|<shapes\.lua:5>) ..."],
+    "recursion": [TOP + "down " * 151 + "hot ..."],
+    "callback": [TOP + r"sort ... <shapes\.lua:49> hot ..."],
+    "protected": [TOP + r"pcall (hot|<shapes\.lua:5>) ...",
+                  TOP + r"pcall <shapes\.lua:57> (hot|<shapes\.lua:5>) ..."],
+    "coroutines": [TOP + r"resume (producer|<shapes\.lua:61>) hot ...",
+                   TOP + r"outer <shapes\.lua:71> inner <shapes\.lua:72> (producer|<shapes\.lua:61>) hot ..."],
+}
+# A trace may count the first instructions of a function that it inlined for the caller; see trace.c.
+TRACES = {
+    "inlined": [TOP + r"inner leaf ...", TOP + "..."],
+    "callback": [TOP + r"qsort ... qsort_r ... <traces\.lua:47> spin ..."],
+    "metamethods": [TOP + r"<traces\.lua:35> ..."],
+    "variadic": [TOP + r"variadic spin ..."],
+}
+SHAPES_MS, TRACES_MS = 2 * MS, 3 * MS
+INNERMOST = r"hot|spin|leaf|<shapes\.lua:5>|<traces\.lua:(27|35)>"
+NOT_READ = r"\[functions not read in time\]"
+# On a busy machine it takes seconds until a runtime is known. Stacks before that end at a callback, and
+# their functions are not named.
+LATE = 0.5
+START = r"_start|\[.*|__libc_start.*"
+
+
+def judge(tap, shop, shapes, traces):
+    """SHAPES and TRACES: an interpreter with each of the programs."""
+    for mode in ([], ["-joff"]):
+        runtime = shapes.told(mode[0], mode) if mode else shapes
+        path = judge_shapes(tap, shop, runtime, SHAPES, f"{INNERMOST}|{NOT_READ}", SHAPES_MS, late=LATE)
+        tap.run(f"{runtime.name}: lines", judge_lines, path, runtime, ("method",))
+        tap.run(f"{runtime.name}: a running process", judge_running, runtime, SHAPES["chain"][0], INNERMOST, START,
+                LATE)
+        judge_shapes(tap, shop, traces.told(" ".join(["traces", *mode]), mode), TRACES, f"{INNERMOST}|{NOT_READ}",
+                     TRACES_MS, late=LATE)
+
+
+def main():
+    need_bpf()
+    tap = Tap()
+    found = list(zip(runtimes("luajit", "lua/shapes.lua"), runtimes("luajit", "lua/traces.lua")))
+    if not found:
+        tap.skip("luajit", "it is not installed")
+    with Workshop() as shop:
+        for shapes, traces in found:
+            judge(tap, shop, shapes, traces)
+    tap.done()
+
+
+main()
