@@ -5,6 +5,7 @@
  * Children that were killed, until they are dead. Nobody waits for them: one that hangs in the
  * kernel may never die. One thread at a time.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -12,18 +13,26 @@
 
 struct killed_child {
 	pid_t pid;
+	uint64_t owner;   /* of its last request; 0: none */
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
+	bool is_released; /* its memory, if killed_are_released() */
 };
 
 struct killed {
 	VEC(struct killed_child);
 };
 
-/* Kills @pid and remembers it. */
-void killed_add(struct killed *k, pid_t pid, uint64_t now_ns);
+/* Returns whether the kernel can release the memory of processes that were killed and hang. */
+bool killed_are_released(void);
+
+/* Kills @pid, which worked for @owner, and remembers it. */
+void killed_add(struct killed *k, pid_t pid, uint64_t owner, uint64_t now_ns);
 
 /*
  * Reaps those that are dead. Returns the number of those that were killed over a second before
- * @now_ns and are not.
+ * @now_ns and are not, and releases their memory.
  */
 unsigned int killed_reap(struct killed *k, uint64_t now_ns);
+
+/* The number of those that are not reaped and worked for @owner; 0: for any owner. */
+unsigned int killed_of(const struct killed *k, uint64_t owner);

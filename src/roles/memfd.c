@@ -3,29 +3,58 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { SEALS = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE };
 
-int role_memfd_new(struct role_memfd *m, size_t len)
+int role_memfd_extend(struct role_memfd *m, int fd, size_t len)
 {
-	int fd = memfd_create("cameo", MFD_CLOEXEC | MFD_ALLOW_SEALING), r;
-	void *data;
+	void *data = ftruncate(fd, (off_t)len) < 0
+			     ? MAP_FAILED
+			     : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	if (fd < 0)
+	if (data == MAP_FAILED)
 		return -errno;
-	data = ftruncate(fd, (off_t)len) < 0
-		       ? MAP_FAILED
-		       : mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (data == MAP_FAILED) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
 	*m = (struct role_memfd){ data, len, fd };
 	return 0;
+}
+
+int role_memfd_lend(void)
+{
+	int fd = memfd_create("cameo", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int role_memfd_accept(int fd, size_t len)
+{
+	struct stat st;
+
+	if (fcntl(fd, F_ADD_SEALS, SEALS | F_SEAL_SEAL) < 0 || fstat(fd, &st) < 0)
+		return -EBADMSG;
+	return (uint64_t)st.st_size == len ? 0 : -EBADMSG;
+}
+
+void role_memfd_reclaim(int fd)
+{
+	if (ftruncate(fd, 0) == 0)
+		(void)fcntl(fd, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SEAL);
+	close(fd);
+}
+
+int role_memfd_new(struct role_memfd *m, size_t len)
+{
+	int fd = role_memfd_lend(), r;
+
+	if (fd < 0)
+		return fd;
+	r = role_memfd_extend(m, fd, len);
+	if (r < 0)
+		close(fd);
+	return r;
 }
 
 int role_memfd_seal(struct role_memfd *m)

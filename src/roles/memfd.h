@@ -19,6 +19,19 @@ int role_memfd_new(struct role_memfd *m, size_t len);
 /* Unmaps and seals. Returns the descriptor, which passes to the caller, or -errno. */
 int role_memfd_seal(struct role_memfd *m);
 
+/* Makes the memory file @fd, which stays the caller's, @len bytes long and maps it for writing. */
+int role_memfd_extend(struct role_memfd *m, int fd, size_t len);
+
+/*
+ * A memory file of the parent that a child fills (role_memfd_extend()): it can be emptied without
+ * the child, which may hang. Returns a descriptor or -errno.
+ */
+int role_memfd_lend(void);
+/* Seals a file that the child has filled with @len bytes. Returns 0, or -EBADMSG if it has not. */
+int role_memfd_accept(int fd, size_t len);
+/* Frees the memory of the file for good, even if the child has it mapped. Closes @fd. */
+void role_memfd_reclaim(int fd);
+
 /*
  * The parent's side: maps @fd, which stays the caller's. Returns 0; -EBADMSG if it is not a sealed
  * memory file; -EFBIG if it is empty or larger than @max; -errno.

@@ -121,7 +121,7 @@ static void remove_child(struct role_pool *p, struct role_exchange *x)
 	if (p->opts.launcher)
 		role_registry_remove(x->pid);
 	else
-		killed_add(&p->killed, x->pid, now_ns);
+		killed_add(&p->killed, x->pid, x->request.owner, now_ns);
 	role_message_close_fds(&x->in);
 	free(x);
 	pthread_cond_broadcast(&p->freed);
@@ -184,9 +184,24 @@ static struct role_exchange *take_child(struct role_pool *p, uint64_t until_ns, 
 	}
 }
 
-static bool is_refused(const struct role_pool *p, const struct role_request *request)
+static bool has_too_many(const struct role_pool *p, uint64_t owner)
+{
+	unsigned int max = p->opts.max_abandoned, n_all = killed_of(&p->killed, 0);
+	unsigned int most = n_all < max / 2 ? p->opts.max_abandoned_by_owner : 1;
+
+	return owner && p->opts.max_abandoned_by_owner &&
+	       (killed_of(&p->killed, owner) >= most || n_all >= max - max / 4);
+}
+
+static bool is_refused(struct role_pool *p, const struct role_request *request)
 {
 	uint64_t now_ns = clock_monotonic_ns();
+
+	if (has_too_many(p, request->owner)) {
+		(void)killed_reap(&p->killed, now_ns);
+		if (has_too_many(p, request->owner))
+			return true;
+	}
 
 	for (int i = 0; i < ROLE_PAYERS; i++)
 		if (payers_is_refused(&p->payers, request->payers[i], now_ns))
@@ -502,6 +517,13 @@ void role_pool_counters(struct role_pool *p, struct role_counters *out)
 	p->counters.abandoned = killed_reap(&p->killed, clock_monotonic_ns());
 	p->counters.running = (unsigned int)p->children.len;
 	*out = p->counters;
+	pthread_mutex_unlock(&p->lock);
+}
+
+void role_pool_set_max_abandoned(struct role_pool *p, unsigned int n)
+{
+	pthread_mutex_lock(&p->lock);
+	p->opts.max_abandoned = n;
 	pthread_mutex_unlock(&p->lock);
 }
 

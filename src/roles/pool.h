@@ -40,7 +40,8 @@ struct role_exchange;
 struct role_pool_opts {
 	unsigned int max_children;  /* that can work; at least 1 */
 	unsigned int max_abandoned; /* children that hang; beyond, those killed are not replaced */
-	size_t memory_bytes;        /* limit of the heap of each child */
+	unsigned int max_abandoned_by_owner; /* of them, for one owner; 0: no such limit */
+	size_t memory_bytes;                 /* limit of the heap of each child */
 	/* Starts the children; borrowed. NULL: this process does. See launcher.h. */
 	struct role_launcher *launcher;
 };
@@ -59,6 +60,13 @@ struct role_request {
 	 * its owner (a user), whose first three are free. 0: no payer.
 	 */
 	uint64_t payers[ROLE_PAYERS];
+	/*
+	 * The user for whom the child works; 0: none. A user's requests are refused while
+	 * max_abandoned_by_owner children that worked for that user hang. Once half of
+	 * max_abandoned hang, one is enough. The last quarter is reserved for requests without
+	 * an owner.
+	 */
+	uint64_t owner;
 
 	/* Receives each PART, valid during the call. A negative result kills the child. */
 	int (*part)(void *ctx, uint32_t kind, const void *data, size_t len);
@@ -146,11 +154,15 @@ struct role_counters {
 	uint64_t timeouts; /* children killed because the time was over */
 	uint64_t deaths;   /* children that died by themselves or by others */
 	uint64_t garbage;  /* children killed for an invalid message */
-	uint64_t refused;  /* requests refused because of their payer or a lack of children */
+	uint64_t refused;  /* requests refused because of their payer, their owner or a lack of
+			      children */
 	unsigned int running;
 	unsigned int abandoned; /* children that were killed over a second ago and are not dead */
 };
 void role_pool_counters(struct role_pool *p, struct role_counters *out);
+
+/* Changes max_abandoned. */
+void role_pool_set_max_abandoned(struct role_pool *p, unsigned int n);
 
 /* Pid of a child that is alive, of those the one started first; 0: none. */
 pid_t role_pool_pid(struct role_pool *p);

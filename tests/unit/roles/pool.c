@@ -7,8 +7,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -395,6 +397,86 @@ static void a_payer_of_a_failure_is_refused_and_others_are_not(void **state)
 	role_pool_free(p);
 }
 
+/*
+ * Starts a tracer of @pid, which keeps it unreaped after it was killed, as if it hung in the
+ * kernel. Returns 0 if nobody may trace it.
+ */
+static pid_t trace(pid_t pid)
+{
+	int ends[2];
+	pid_t tracer;
+	char ok = 0;
+
+	assert_int_equal(pipe(ends), 0);
+	tracer = fork();
+	assert_true(tracer >= 0);
+	if (tracer == 0) {
+		ok = ptrace(PTRACE_SEIZE, pid, NULL, NULL) == 0;
+		if (write(ends[1], &ok, 1) == 1)
+			pause();
+		_exit(0);
+	}
+	assert_int_equal(read(ends[0], &ok, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	if (ok)
+		return tracer;
+	kill(tracer, SIGKILL);
+	waitpid(tracer, NULL, 0);
+	return 0;
+}
+
+static int call_for(struct role_pool *p, uint64_t owner)
+{
+	const struct role_request request = { .kind = ECHO,
+					      .timeout_ms = TIMEOUT_MS,
+					      .owner = owner };
+	struct role_exchange *x;
+	int r = role_pool_call(p, &request, &x);
+
+	role_exchange_end(x);
+	return r;
+}
+
+static void an_owner_of_children_that_hang_is_refused_and_others_are_not(void **state)
+{
+	const struct role_pool_opts opts = {
+		.max_children = 1,
+		.max_abandoned = 8,
+		.max_abandoned_by_owner = 2,
+		.memory_bytes = 64 << 20,
+	};
+	const struct role_request request = { .kind = HANG, .timeout_ms = TIMEOUT_MS, .owner = 5 };
+	pid_t tracers[2] = { 0 };
+	struct role_exchange *x;
+	struct role_pool *p;
+
+	(void)state;
+	assert_int_equal(role_pool_new(&p, &pool_test_role, &opts, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(call_for(p, 5), 0);
+		assert_int_equal(role_pool_start(p, &request, TIMEOUT_MS, &x), 0);
+		tracers[i] = trace(role_pool_pid(p));
+		role_exchange_end(x);
+		if (!tracers[i])
+			break;
+	}
+	if (tracers[1]) {
+		assert_int_equal(call_for(p, 5), -ETIME);
+		assert_int_equal(call_for(p, 6), 0);
+		assert_int_equal(call_for(p, 0), 0);
+	}
+	for (int i = 0; i < 2 && tracers[i]; i++) {
+		kill(tracers[i], SIGKILL);
+		waitpid(tracers[i], NULL, 0);
+	}
+	expect_recovery(p);
+	assert_int_equal(call_for(p, 5), 0);
+	role_pool_free(p);
+	if (!tracers[1])
+		skip();
+}
+
 static void an_exchange_need_not_be_waited_for(void **state)
 {
 	struct role_pool *p = new_pool(2);
@@ -484,6 +566,7 @@ int test_pool(void)
 		TEST(children_killed_ten_times_come_back),
 		TEST(starting_is_tried_for_ever_but_backs_off),
 		TEST(a_payer_of_a_failure_is_refused_and_others_are_not),
+		TEST(an_owner_of_children_that_hang_is_refused_and_others_are_not),
 		TEST(an_exchange_need_not_be_waited_for),
 		TEST(several_threads_share_the_children),
 		TEST(idle_children_can_be_ended),
