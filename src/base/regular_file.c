@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -109,6 +110,22 @@ int regular_file_find(const struct regular_file_query *q, struct regular_file_in
 	return opener.fn ? opener.fn(opener.ctx, q, out) : regular_file_find_here(q, out);
 }
 
+int regular_file_stat(int fd, struct stat *out)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_SIZE | STATX_MTIME,
+		  &st) < 0)
+		return -errno;
+	*out = (struct stat){
+		.st_dev = makedev(st.stx_dev_major, st.stx_dev_minor),
+		.st_ino = st.stx_ino,
+		.st_size = (off_t)st.stx_size,
+		.st_mtim = { st.stx_mtime.tv_sec, st.stx_mtime.tv_nsec },
+	};
+	return 0;
+}
+
 int regular_file_open(const char *path, struct stat *out_st)
 {
 	const struct regular_file_query q = { .path = path, .root = -1 };
@@ -120,9 +137,11 @@ int regular_file_open(const char *path, struct stat *out_st)
 	return fd;
 }
 
-int regular_file_open_in(int root, const char *path, bool nofollow)
+int regular_file_open_in(int root, const char *path, bool nofollow, uint64_t user)
 {
-	const struct regular_file_query q = { .path = path, .root = root, .nofollow = nofollow };
+	const struct regular_file_query q = {
+		.path = path, .root = root, .nofollow = nofollow, .user = user
+	};
 	struct regular_file_info unread;
 
 	return regular_file_find(&q, &unread);

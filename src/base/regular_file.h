@@ -22,6 +22,7 @@ struct regular_file_query {
 	bool nofollow; /* with a root: the last component must not be a symbolic link */
 	/* A file that cannot be opened in time is charged to these (roles/pool.h); 0: nothing. */
 	uint64_t payers[2];
+	uint64_t user;   /* on whose behalf (proc/user.h); 0: root's or the operator's */
 	size_t copy_max; /* maximum size in bytes of a file that must be copied; 0: 64 MiB */
 };
 
@@ -40,7 +41,14 @@ struct regular_file_info {
  */
 int regular_file_find(const struct regular_file_query *q, struct regular_file_info *out);
 
-/* As regular_file_find(), in this process. */
+/*
+ * Fills in the device, the inode, the size and the time of change of an open file, as the kernel
+ * knows them. Returns 0 or -errno. Unlike fstat(), it sends no request to the server of a file
+ * system, which may not respond.
+ */
+int regular_file_stat(int fd, struct stat *out);
+
+/* Does what regular_file_find() does, but in this process. */
 int regular_file_find_here(const struct regular_file_query *q, struct regular_file_info *out);
 
 typedef int (*regular_file_fn)(void *ctx, const struct regular_file_query *q,
@@ -64,8 +72,8 @@ int regular_file_open(const char *path, struct stat *out_st);
  * regular_file_open_in() - open a path inside a root directory
  *
  * Symbolic links and ".." do not lead out of @root, and links of /proc are not followed. With
- * @nofollow, the last component must not be a symbolic link.
+ * @nofollow, the last component must not be a symbolic link. @user: as in a query.
  *
  * Return: as regular_file_open(); -ELOOP for a link despite @nofollow.
  */
-int regular_file_open_in(int root, const char *path, bool nofollow);
+int regular_file_open_in(int root, const char *path, bool nofollow, uint64_t user);

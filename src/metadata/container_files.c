@@ -187,7 +187,9 @@ static void on_text(void *ctx, int depth, const char *key, const char *value)
 /* A file of JSON_MAX bytes or more is refused, since it would be read in part. */
 static char *read_json(int root_fd, const char *path, size_t *out_len)
 {
-	_cleanup_(closep) int fd = regular_file_open_in(root_fd, path, false);
+	const struct regular_file_query q = { .path = path, .root = root_fd, .copy_max = JSON_MAX };
+	struct regular_file_info unread;
+	_cleanup_(closep) int fd = regular_file_find(&q, &unread);
 	_cleanup_(freep) char *text = fd < 0 ? NULL : malloc(JSON_MAX);
 	size_t len = 0;
 	ssize_t n = 0;

@@ -19,6 +19,7 @@
 #include "opener/open_job.h"
 #include "opener/open_message.h"
 #include "proc/memory.h"
+#include "proc/user.h"
 #include "roles/pool.h"
 #include "roles/role.h"
 

@@ -32,9 +32,10 @@ int proc_root_open(int pid)
 	return task > 0 && task != pid ? open_by(task) : -ESRCH;
 }
 
+/* Without a request to a file system that may not respond. */
 static bool get_identity(int fd, struct statx *st)
 {
-	return statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, st) == 0;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, st) == 0;
 }
 
 bool proc_root_same(int fd_a, int fd_b)

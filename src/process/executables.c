@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
+#include "base/regular_file.h"
 #include "proc/stat.h"
 #include "process/file_table.h"
 #include "process/mapping_set.h"
@@ -68,7 +69,7 @@ void executables_note(struct executables *x, struct sampler *s, const struct fil
 	if ((known && known->serial == info->serial) || (!known && x->len >= EXECUTABLES_MAX))
 		return;
 	start = proc_start_code((int)pid);
-	if (!may_start_at(maps, own->file, start) || fstat(info->fd, &st) < 0)
+	if (!may_start_at(maps, own->file, start) || regular_file_stat(info->fd, &st) < 0)
 		return;
 	e = (struct executable){ .bytes = (uint64_t)st.st_size,
 				 .vm = vm->vm,

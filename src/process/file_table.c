@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/index.h"
+#include "base/regular_file.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
 #include "lang/lang.h"
@@ -194,7 +195,7 @@ static bool inode_unchanged(const struct inode *inode)
 {
 	struct stat st;
 
-	return fstat(inode->fd, &st) == 0 && st.st_size == inode->st.st_size &&
+	return regular_file_stat(inode->fd, &st) == 0 && st.st_size == inode->st.st_size &&
 	       st.st_mtim.tv_sec == inode->st.st_mtim.tv_sec &&
 	       st.st_mtim.tv_nsec == inode->st.st_mtim.tv_nsec;
 }
@@ -221,9 +222,10 @@ void file_table_set_langs(struct file_table *f, struct langs *langs)
 /*
  * Records the inode of @ref as having the content of file @id. @fd is a descriptor of it and
  * passes to the table (*@fd becomes -1). If it is negative, the descriptor of the file
- * itself is used.
+ * itself is used. @fs_magic: of its file system.
  */
-static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t id, int *fd)
+static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t id,
+		      unsigned long fs_magic, int *fd)
 {
 	int own = f->all.data[id]->info.fd;
 	struct inode inode = { .dev_major = ref->dev_major,
@@ -233,10 +235,10 @@ static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t
 			       .owns_fd = *fd >= 0,
 			       .file = id };
 
-	if (!ref->inode || inode.fd < 0 || fstat(inode.fd, &inode.st) < 0)
+	if (!ref->inode || inode.fd < 0 || regular_file_stat(inode.fd, &inode.st) < 0)
 		return;
 	/* subvolumes number their inodes independently, but mappings show one device for all */
-	if (mapped_file_fs_magic(inode.fd) == BTRFS_SUPER_MAGIC)
+	if (fs_magic == BTRFS_SUPER_MAGIC)
 		inode.path = path_hash(ref);
 	if (vec_push(&f->inodes, inode) < 0)
 		return;
@@ -353,6 +355,7 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 	struct find_key key = { f, ref, NULL };
 	_cleanup_(closep) int fd = -1;
 	struct mapped_file *file;
+	unsigned long fs_magic;
 	uint32_t id;
 
 	id = find_by_inode(f, ref);
@@ -374,6 +377,7 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 		return refuse(f);
 	}
 	key.file = file;
+	fs_magic = file->fs_magic;
 	if (file->info.fd >= 0 &&
 	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id)) {
 		fd = steal_fd(&file->info.fd);
@@ -383,7 +387,7 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 		id = file_add(f, file);
 	}
 	if (id)
-		add_inode(f, ref, id, &fd);
+		add_inode(f, ref, id, fs_magic, &fd);
 	return id;
 }
 

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/regular_file.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "reader/jit_client.h"
@@ -73,7 +74,7 @@ static uint64_t file_size(const struct jit_source *s)
 {
 	struct stat st;
 
-	return fstat(s->fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
+	return regular_file_stat(s->fd, &st) == 0 && st.st_size > 0 ? (uint64_t)st.st_size : 0;
 }
 
 uint64_t jit_source_unread(const struct jit_source *s)

@@ -28,13 +28,12 @@
 #include "base/regular_file.h"
 #include "proc/maps.h"
 #include "proc/root.h"
+#include "proc/user.h"
 #include "reader/facts_client.h"
 #include "symbol/debugfile.h"
 
 #define PAYER_DEVICE  (1ULL << 63)
 #define PAYER_UNNAMED (1ULL << 62)
-
-enum { SUB_UID_MIN = 100000, SUB_UID_COUNT = 65536 }; /* defaults of login.defs(5) */
 
 enum { IDENTITY_EDGE = 4096, HTL_EDGE = 4096, HTL_SHA256 = 32 };
 
@@ -82,13 +81,6 @@ struct mapped_file *mapped_file_alloc(const char *path)
 	return NULL;
 }
 
-unsigned long mapped_file_fs_magic(int fd)
-{
-	struct statfs fs;
-
-	return fstatfs(fd, &fs) == 0 ? (unsigned long)fs.f_type : 0;
-}
-
 /*
  * Returns true if the file can be on the device of the mapping. On overlayfs and btrfs, stat()
  * returns another device number than mappings have.
@@ -101,22 +93,6 @@ static bool same_device(const struct regular_file_info *found, const struct file
 }
 
 /*
- * Identifies the user of a process. Subordinate ids, which a user assigns to processes in
- * namespaces of its own, are one user, by the ranges of shadow. So are all processes that are gone.
- */
-static uint64_t user_of(uint32_t pid)
-{
-	char path[24];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (stat(path, &st) < 0)
-		return UINT64_MAX;
-	return st.st_uid < SUB_UID_MIN ? st.st_uid
-				       : SUB_UID_MIN + (st.st_uid - SUB_UID_MIN) / SUB_UID_COUNT;
-}
-
-/*
  * Opens a path on behalf of the file's device and the user of the process. If the
  * device alone were charged, one user could make the files of all others be refused: a path may
  * lead away from the device, to a file system that the user mounted there afterwards. Devices
@@ -126,13 +102,14 @@ static uint64_t user_of(uint32_t pid)
 static int find(const struct file_ref *ref, const char *path, size_t copy_max,
 		struct regular_file_info *out)
 {
-	const uint64_t user = hash_u64(user_of(ref->pid));
+	const uint64_t owner = proc_user_of(ref->pid), user = hash_u64(owner);
 	const struct regular_file_query q = {
 		.path = path,
 		.root = -1,
 		.payers = { PAYER_DEVICE | hash_u64(user ^ ((uint64_t)ref->dev_major << 32 |
 							    ref->dev_minor)),
 			    ref->dev_major ? 0 : PAYER_UNNAMED | user },
+		.user = owner,
 		.copy_max = copy_max,
 	};
 
@@ -205,6 +182,11 @@ static bool adopt_fd(const struct mapped_file_context *c, struct mapped_file *fi
 	file->info.fd = fd;
 	file->st = found->st;
 	file->is_copy = found->is_copy;
+	file->info.user = proc_user_of(ref->pid);
+	/* the server of a remote file system may claim any owner */
+	if (found->is_copy)
+		file->st.st_uid = (uid_t)file->info.user;
+	file->fs_magic = found->fs_magic;
 	if (!matches_ref(file, ref)) {
 		closep(&file->info.fd);
 		file->info.fd = -1;
@@ -261,7 +243,7 @@ static void hash_content(struct mapped_file *file)
 static int open_debug_file(const struct mapped_file_context *c, int root,
 			   const struct mapped_file *file)
 {
-	const struct debugfile_query q = { .roots = { root, -1 },
+	const struct debugfile_query q = { .roots = { root, -1, file->info.user },
 					   .path = "",
 					   .build_id = file->info.build_id };
 	const struct elf_build_id *id = &file->info.build_id;

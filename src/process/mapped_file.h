@@ -33,7 +33,8 @@ struct file_info {
 	uint64_t serial;  /* never 0 and, unlike ids, never reused */
 	int root_fd; /* root directory of its first process, which may hold debug files; -1: same as
 			ours */
-	int debug_fd; /* debug file found there by build id; -1: none */
+	int debug_fd;  /* debug file found there by build id; -1: none */
+	uint64_t user; /* of its first process (proc/user.h) */
 	struct elf_build_id build_id;
 	char build_id_hex[2 * ELF_BUILD_ID_MAX + 1];
 	char htl_hash[33]; /* OpenTelemetry's process.executable.build_id.htlhash; "" if not ELF */
@@ -43,7 +44,8 @@ struct file_info {
 
 struct mapped_file {
 	struct file_info info;
-	struct stat st; /* when the id was assigned */
+	struct stat st;         /* when the id was assigned */
+	unsigned long fs_magic; /* of its file system (linux/magic.h); 0 if unknown */
 	uint64_t content[2];
 	bool is_copy;   /* info.fd is of a copy, because the file system may hang */
 	bool is_unread; /* the file system did not respond, or the file is too large to be copied */
@@ -83,6 +85,3 @@ void mapped_file_free(struct mapped_file *file);
 
 /* The number of descriptors that the file holds. */
 unsigned int mapped_file_descriptors(const struct mapped_file *file);
-
-/* Magic number of the file system that @fd is on; 0 if unknown. */
-unsigned long mapped_file_fs_magic(int fd);

@@ -63,7 +63,8 @@ static int open_debug_file(void *ctx, uint32_t id, const struct table_need *need
 	n_early = file->info.debug_fd >= 0;
 	if (need->attempt < n_early)
 		return fcntl(file->info.debug_fd, F_DUPFD_CLOEXEC, 0);
-	query.roots = (struct debugfile_roots){ file->info.root_fd, m->opts.own_root };
+	query.roots =
+		(struct debugfile_roots){ file->info.root_fd, m->opts.own_root, file->info.user };
 	query.path = file->info.path;
 	query.build_id = file->info.build_id;
 	return debugfile_open_candidate(&query, need->attempt - n_early);

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "proc/user.h"
 #include "reader/lang_memory.h"
 #include "reader/lang_message.h"
 #include "reader/reader.h"
@@ -15,7 +16,8 @@
 
 enum {
 	READERS_HUNG_MAX = 8, /* beyond, readers that hang in the kernel are not replaced */
-	TRIES = 3,            /* how often a file is read if its readers are killed */
+	READERS_HUNG_BY_USER_MAX = 2,
+	TRIES = 3, /* how often a file is read if its readers are killed */
 	IDLE_S = 30,
 	LOSS_SHARE = 20,    /* unknown processes may cost this fraction (1/N) of the time */
 	LOSS_MAX_MS = 1000, /* and at most this much at once */
@@ -55,6 +57,7 @@ int lang_client_new(struct lang_client **out, const struct lang_client_opts *opt
 	const struct role_pool_opts pool = {
 		.max_children = 1,
 		.max_abandoned = READERS_HUNG_MAX,
+		.max_abandoned_by_owner = READERS_HUNG_BY_USER_MAX,
 		.memory_bytes = opts->reader_bytes,
 	};
 	_cleanup_(lang_client_freep) struct lang_client *c = calloc(1, sizeof(*c));
@@ -146,6 +149,8 @@ static int call_for(struct lang_client *c, const struct lang_process *p,
 	request->fds = &m->fd;
 	request->n_fds = 1;
 	request->timeout_ms = c->opts.timeout_ms;
+	/* the program is charged, so a later one with the same pid is not refused for it */
+	request->owner = proc_user_of(p->pid);
 	request->payers[0] = p->start_ns ^ (uint64_t)p->pid << 40 ^ p->pid;
 	r = role_pool_call(c->pool, request, out);
 	c->used_ns = clock_monotonic_ns();

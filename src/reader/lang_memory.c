@@ -11,6 +11,7 @@
 #include "base/regular_file.h"
 #include "lang/lang.h"
 #include "proc/stat.h"
+#include "proc/user.h"
 
 #define PAYER_MEMORY (1ULL << 61)
 
@@ -63,6 +64,7 @@ static int open_memory(uint32_t pid)
 		.path = path,
 		.root = -1,
 		.payers = { PAYER_MEMORY | pid, 0 },
+		.user = proc_user_of(pid),
 	};
 	struct regular_file_info found;
 

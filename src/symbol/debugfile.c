@@ -33,9 +33,10 @@ static bool is_elf(int fd)
 	return pread(fd, magic, 4, 0) == 4 && !memcmp(magic, "\177ELF", 4);
 }
 
-int debugfile_open_at(int root, const char *path)
+/* @user: as in struct debugfile_roots. */
+static int open_elf(int root, const char *path, uint64_t user)
 {
-	int fd = regular_file_open_in(root, path, false);
+	int fd = regular_file_open_in(root, path, false, user);
 
 	if (fd < 0)
 		return fd;
@@ -43,6 +44,11 @@ int debugfile_open_at(int root, const char *path)
 		return fd;
 	close(fd);
 	return -ENOENT;
+}
+
+int debugfile_open_at(int root, const char *path)
+{
+	return open_elf(root, path, 0);
 }
 
 struct check {
@@ -176,7 +182,7 @@ int debugfile_open_candidate(const struct debugfile_query *query, unsigned int i
 	if (root >= (unsigned int)n)
 		return -ERANGE;
 	r = form ? path_by_link(query, form - 1, path) : path_by_id(&query->build_id, path);
-	return r < 0 ? r : debugfile_open_at(roots[root], path);
+	return r < 0 ? r : open_elf(roots[root], path, query->roots.user);
 }
 
 /* Opens @path in the first root that has it. */
@@ -185,7 +191,7 @@ static int open_in_any(const struct debugfile_query *query, const char *path)
 	int roots[2], n = roots_of(&query->roots, roots);
 
 	for (int i = 0; i < n; i++) {
-		int fd = debugfile_open_at(roots[i], path);
+		int fd = open_elf(roots[i], path, query->roots.user);
 
 		if (fd >= 0)
 			return fd;
@@ -233,8 +239,9 @@ int debugfile_open_alt_candidate(const struct debugfile_query *query, const char
 		return open_below_build_ids(query, name);
 	if (i - 2 >= (unsigned int)n)
 		return -ERANGE;
-	return path_by_id(&query->build_id, path) < 0 ? -ENOENT
-						      : debugfile_open_at(roots[i - 2], path);
+	return path_by_id(&query->build_id, path) < 0
+		       ? -ENOENT
+		       : open_elf(roots[i - 2], path, query->roots.user);
 }
 
 int debugfile_open_dwo(const struct debugfile_query *query, const char *name, const char *dir)

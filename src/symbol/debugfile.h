@@ -21,6 +21,7 @@
 /* Descriptors of the root directories to search, borrowed; -1 for none. */
 struct debugfile_roots {
 	int process, host;
+	uint64_t user; /* of the process, on whose behalf files are opened (proc/user.h) */
 };
 
 /* Describes the executable whose debug information is searched. Strings are borrowed. */

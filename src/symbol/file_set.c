@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/hash.h"
+#include "base/regular_file.h"
 #include "symbol/symbolizer_file.h"
 
 static void file_free(struct file_set_entry *f)
@@ -73,6 +74,7 @@ static int file_new(struct file_set_entry **out, const struct symbolizer_file *i
 		return -ENOMEM;
 	f->root_fd = duplicate(in->root_fd);
 	f->debug_fd = duplicate(in->debug_fd);
+	f->user = in->user;
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->size = st->st_size;
@@ -141,8 +143,9 @@ int file_set_add(struct file_set *set, const struct symbolizer_file *in, uint32_
 	struct file_set_entry *f;
 	int r;
 
-	if (fstat(in->fd, &st) < 0)
-		return -errno;
+	r = regular_file_stat(in->fd, &st);
+	if (r < 0)
+		return r;
 	r = file_new(&f, in, &st);
 	if (r < 0)
 		return r;

@@ -20,7 +20,8 @@ struct symbolizer_file;
 struct file_set_entry {
 	int fd;
 	char *path;
-	int root_fd; /* -1: the host's root */
+	int root_fd;   /* -1: the host's root */
+	uint64_t user; /* of the process that it was found in (proc/user.h) */
 	dev_t dev;
 	ino_t ino;
 	off_t size;

@@ -4,23 +4,25 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/regular_file.h"
+#include "proc/user.h"
 #include "symbol/jit_process.h"
 
 static int open_owned(int root, const char *path, bool nofollow, uid_t owner)
 {
-	_cleanup_(closep) int fd = regular_file_open_in(root, path, nofollow);
-	struct stat st;
+	const struct regular_file_query q = {
+		.path = path, .root = root, .nofollow = nofollow, .user = proc_user(owner)
+	};
+	struct regular_file_info found;
+	_cleanup_(closep) int fd = regular_file_find(&q, &found);
 
 	if (fd < 0)
 		return fd == -ELOOP ? -EPERM : fd;
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	return st.st_uid == owner || st.st_uid == 0 ? steal_fd(&fd) : -EPERM;
+	/* the descriptor may be of a copy, which belongs to this process's user */
+	return found.st.st_uid == owner || found.st.st_uid == 0 ? steal_fd(&fd) : -EPERM;
 }
 
 int jit_files_map_at(int root, pid_t ns_pid, uid_t owner)

@@ -157,7 +157,9 @@ static int need_file(void *ctx, const struct protocol_need *need)
 {
 	struct symbolizer *s = ctx;
 	struct debugfile_query query = {
-		.roots = { .process = s->current->root_fd, .host = s->host_root },
+		.roots = { .process = s->current->root_fd,
+			   .host = s->host_root,
+			   .user = s->current->user },
 		.path = s->current->path,
 		.link = need->name,
 	};

@@ -201,6 +201,7 @@ static void add_file(struct native_symbols *s, struct file_state *k, const struc
 		.root_fd = info->root_fd,
 		.debug_fd = info->debug_fd,
 		.path = info->path,
+		.user = info->user,
 	};
 
 	k->added = symbolizer_add_file(s->symbolizer, &sf, &k->symbolizer_id) == 0;

@@ -74,10 +74,10 @@ static void a_regular_file_is_opened_for_reading(void **state)
 	snprintf(path, sizeof(path), "%s/link", p.dir);
 	assert_file(regular_file_open(path, &st), "plain");
 	assert_int_equal(st.st_size, strlen("plain"));
-	assert_file(regular_file_open_in(p.fd, "plain", true), "plain");
-	assert_file(regular_file_open_in(p.fd, "//link", false), "plain");
-	assert_int_equal(regular_file_open_in(p.fd, "link", true), -ELOOP);
-	assert_int_equal(regular_file_open_in(p.fd, "none", false), -ENOENT);
+	assert_file(regular_file_open_in(p.fd, "plain", true, 0), "plain");
+	assert_file(regular_file_open_in(p.fd, "//link", false, 0), "plain");
+	assert_int_equal(regular_file_open_in(p.fd, "link", true, 0), -ELOOP);
+	assert_int_equal(regular_file_open_in(p.fd, "none", false, 0), -ENOENT);
 	assert_int_equal(regular_file_open("/nowhere/none", NULL), -ENOENT);
 	end(&p);
 }
@@ -127,13 +127,13 @@ static void nothing_else_is_opened(void **state)
 			continue;
 		assert_true(inotify_add_watch(watch, path, IN_OPEN) >= 0);
 		assert_int_equal(regular_file_open(path, NULL), -ENOENT);
-		assert_int_equal(regular_file_open_in(p.fd, kinds[i], false), -ENOENT);
-		assert_int_equal(regular_file_open_in(p.fd, kinds[i], true), -ENOENT);
+		assert_int_equal(regular_file_open_in(p.fd, kinds[i], false, 0), -ENOENT);
+		assert_int_equal(regular_file_open_in(p.fd, kinds[i], true, 0), -ENOENT);
 		assert_false(was_opened(watch));
 	}
 	make_file(&p, "plain");
 	assert_true(inotify_add_watch(watch, p.dir, IN_OPEN) >= 0);
-	assert_file(regular_file_open_in(p.fd, "plain", true), "plain");
+	assert_file(regular_file_open_in(p.fd, "plain", true, 0), "plain");
 	assert_true(was_opened(watch));
 	end(&p);
 }
@@ -150,10 +150,10 @@ static void links_do_not_lead_out_of_the_root(void **state)
 	assert_int_equal(symlinkat("../outside", root, "up"), 0);
 	assert_int_equal(symlinkat("/outside", root, "absolute"), 0);
 	assert_int_equal(symlinkat("/proc/self/exe", root, "magic"), 0);
-	assert_int_equal(regular_file_open_in(root, "up", false), -ENOENT);
-	assert_int_equal(regular_file_open_in(root, "../outside", false), -ENOENT);
-	assert_int_equal(regular_file_open_in(root, "absolute", false), -ENOENT);
-	assert_int_equal(regular_file_open_in(root, "magic", false), -ENOENT);
+	assert_int_equal(regular_file_open_in(root, "up", false, 0), -ENOENT);
+	assert_int_equal(regular_file_open_in(root, "../outside", false, 0), -ENOENT);
+	assert_int_equal(regular_file_open_in(root, "absolute", false, 0), -ENOENT);
+	assert_int_equal(regular_file_open_in(root, "magic", false, 0), -ENOENT);
 	end(&p);
 }
 
@@ -162,7 +162,7 @@ static void links_of_proc_are_not_followed(void **state)
 {
 	_cleanup_(closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	assert_int_equal(regular_file_open_in(root, "/proc/self/exe", false), -ELOOP);
+	assert_int_equal(regular_file_open_in(root, "/proc/self/exe", false, 0), -ELOOP);
 }
 
 TEST_GROUP(test_regular_file, TEST(a_regular_file_is_opened_for_reading),

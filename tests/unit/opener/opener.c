@@ -84,10 +84,10 @@ static void a_child_opens_regular_files_only(void **state)
 	assert_int_equal(info.st.st_dev, st.st_dev);
 	assert_int_not_equal(info.fs_magic, 0);
 	assert_false(info.is_copy);
-	assert_text(regular_file_open_in(p.fd, "file", true));
+	assert_text(regular_file_open_in(p.fd, "file", true, 0));
 	assert_int_equal(regular_file_open(p.fifo, NULL), -ENOENT);
-	assert_int_equal(regular_file_open_in(p.fd, "fifo", false), -ENOENT);
-	assert_int_equal(regular_file_open_in(p.fd, "none", false), -ENOENT);
+	assert_int_equal(regular_file_open_in(p.fd, "fifo", false, 0), -ENOENT);
+	assert_int_equal(regular_file_open_in(p.fd, "none", false, 0), -ENOENT);
 	assert_int_equal(regular_file_open("/dev/null", NULL), -ENOENT);
 	assert_int_equal(n_requests(), before + 6);
 	end(&p);

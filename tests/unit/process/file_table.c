@@ -10,7 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "machine.h"
+#include "proc/user.h"
+#include "process/mapped_file.h"
 #include "tests/test.h"
 
 enum { LEN = 3 * 4096 };
@@ -310,7 +313,43 @@ static void only_elf_files_get_unwind_tables(void **state)
 	machine_fini(&m);
 }
 
-TEST_GROUP(test_file_table, TEST(equal_programs_share_an_id_and_others_do_not),
+enum { CLAIMED_OWNER = 12345 };
+
+/* Opens a file like an opener that had to copy it from a server that claims another owner. */
+static int open_copy(void *ctx, const struct regular_file_query *q, struct regular_file_info *out)
+{
+	int fd = regular_file_find_here(q, out);
+
+	out->is_copy = true;
+	out->st.st_uid = CLAIMED_OWNER;
+	return fd;
+}
+
+static void a_copy_belongs_to_the_user_of_the_process(void **state)
+{
+	struct mapped_file_context context = { .own_root = -1, .copy_max = 1 << 20 };
+	struct mapped_file *file;
+	struct file_ref ref;
+	struct machine m;
+	struct folder f;
+
+	machine_init(&m);
+	folder_init(&f);
+	context.readers = m.readers;
+	ref = machine_file_ref(folder_file(&f, "copied", 'x', 'x'), 0x1000);
+	regular_file_set_opener(open_copy, NULL);
+	file = mapped_file_open(&context, &ref);
+	regular_file_set_opener(NULL, NULL);
+	assert_non_null(file);
+	assert_true(file->is_copy);
+	assert_int_equal(file->st.st_uid, proc_user_of((uint32_t)getpid()));
+	mapped_file_free(file);
+	folder_fini(&f);
+	machine_fini(&m);
+}
+
+TEST_GROUP(test_file_table, TEST(a_copy_belongs_to_the_user_of_the_process),
+	   TEST(equal_programs_share_an_id_and_others_do_not),
 	   TEST(a_file_overwritten_in_place_is_another_file),
 	   TEST(a_replaced_file_can_still_be_read),
 	   TEST(a_file_is_dropped_after_two_sweeps_without_a_mark),

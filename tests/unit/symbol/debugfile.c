@@ -85,7 +85,8 @@ static int remove_root(void **state)
 static struct debugfile_query stripped(const struct root *r)
 {
 	static struct elf_debuglink link;
-	struct debugfile_query query = { .roots = { r->fd, -1 }, .path = "/app/prog" };
+	struct debugfile_query query = { .roots = { .process = r->fd, .host = -1 },
+					 .path = "/app/prog" };
 	struct elf_image *img;
 	int fd = debugfile_open_at(r->fd, "/app/prog");
 

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "tests/test.h"
 
 struct dir {
@@ -77,6 +78,33 @@ static void refuses_files_of_another_user(void **state)
 		assert_true(fd >= 0);
 		close(fd);
 	}
+	remove_root(&d);
+}
+
+/* Opens a file like an opener that had to copy it: the descriptor is of a file of this user. */
+static int open_copy(void *ctx, const struct regular_file_query *q, struct regular_file_info *out)
+{
+	int fd = regular_file_find_here(q, out);
+
+	out->is_copy = true;
+	out->st.st_uid = *(uid_t *)ctx;
+	return fd;
+}
+
+static void the_owner_of_a_copy_is_that_of_the_file(void **state)
+{
+	uid_t owner = 1234;
+	struct dir d;
+	int fd;
+
+	make_root(&d);
+	write_map(&d, "1000 10 a\n", 0);
+	regular_file_set_opener(open_copy, &owner);
+	assert_int_equal(jit_files_map_at(d.fd, 7, geteuid() + 1), -EPERM);
+	fd = jit_files_map_at(d.fd, 7, owner);
+	regular_file_set_opener(NULL, NULL);
+	assert_true(fd >= 0);
+	close(fd);
 	remove_root(&d);
 }
 
@@ -150,4 +178,5 @@ static void a_perf_map_is_found_in_the_process_own_namespaces(void **state)
 }
 
 TEST_GROUP(test_jit_files, TEST(refuses_files_of_another_user),
+	   TEST(the_owner_of_a_copy_is_that_of_the_file),
 	   TEST(a_perf_map_is_found_in_the_process_own_namespaces))
