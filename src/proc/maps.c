@@ -20,6 +20,11 @@
 #include "base/err.h"
 #include "base/lines.h"
 
+static struct {
+	proc_maps_reader_fn read;
+	void *ctx;
+} reader;
+
 /* From <linux/fs.h> of Linux 6.11, which older systems lack. */
 struct procmap_query {
 	uint64_t size;
@@ -218,8 +223,8 @@ int proc_maps_read_text(int fd, enum proc_maps_filter filter, proc_maps_fn fn, v
 	return any ? 0 : -ESRCH;
 }
 
-int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
-		   struct err *err)
+int proc_maps_read_here(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
+			struct err *err)
 {
 	_cleanup_(closep) int fd = -1;
 	bool unknown;
@@ -234,4 +239,23 @@ int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void 
 	if (unknown)
 		r = proc_maps_read_text(fd, filter, fn, ctx, err);
 	return r;
+}
+
+int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
+		   struct err *err)
+{
+	int r;
+
+	if (!reader.read)
+		return proc_maps_read_here(pid, filter, fn, ctx, err);
+	r = reader.read(reader.ctx, pid, filter, fn, ctx);
+	return r < 0 ? err_set(err, r, "cannot read the mappings of process %d: %s", pid,
+			       strerror(-r))
+		     : r;
+}
+
+void proc_maps_set_reader(proc_maps_reader_fn read, void *ctx)
+{
+	reader.ctx = ctx;
+	reader.read = read;
 }

@@ -56,6 +56,20 @@ typedef int (*proc_maps_fn)(void *ctx, const struct proc_map *m);
 int proc_maps_read(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
 		   struct err *err);
 
+/* Does the same in this thread, even if proc_maps_set_reader() was called. */
+int proc_maps_read_here(int pid, enum proc_maps_filter filter, proc_maps_fn fn, void *ctx,
+			struct err *err);
+
+typedef int (*proc_maps_reader_fn)(void *reader, int pid, enum proc_maps_filter filter,
+				   proc_maps_fn fn, void *ctx);
+
+/*
+ * Makes proc_maps_read() of all threads use @read, until this process ends: reading mappings takes
+ * the lock of an address space, which a program can hold indefinitely. @read returns what
+ * proc_maps_read_here() does. Call it while no other thread reads.
+ */
+void proc_maps_set_reader(proc_maps_reader_fn read, void *reader);
+
 /*
  * Parses a line in the format of /proc/PID/maps, without its newline; it is modified, and *@out
  * refers to it. @is_truncated: the path is incomplete. Returns 0 or -EBADMSG.

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,14 @@
 enum { REGIONS = 512, WORDS = 4096 };
 
 #define READ_MAX_BYTES (64ULL << 30)
+
+/* The end of the addresses that a process has by default. */
+#define USER_END 0x7ffffffff000ULL
+
+static struct {
+	proc_resident_reader_fn read;
+	void *ctx;
+} reader;
 
 /* From <linux/fs.h> of Linux 6.7, which older systems lack. */
 struct page_region {
@@ -142,15 +151,47 @@ int proc_resident_mappings(uint32_t pid, proc_resident_mapping_fn fn, void *ctx,
 
 /* ---- pages ------------------------------------------------------------------------ */
 
+/* Everybody may read statm, which begins with the sizes of all and of resident memory in pages. */
+static int read_statm(uint32_t pid, uint64_t *out_size, uint64_t *out_resident)
+{
+	_cleanup_(closep) int fd = -1;
+	char name[32], text[128];
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "/proc/%u/statm", pid);
+	fd = open(name, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return sscanf(text, "%" SCNu64 " %" SCNu64, out_size, out_resident) == 2 ? 0 : -EBADMSG;
+}
+
+static bool has_memory(uint32_t pid)
+{
+	uint64_t size, resident;
+
+	return read_statm(pid, &size, &resident) == 0 && size;
+}
+
+uint64_t proc_resident_bytes(uint32_t pid)
+{
+	uint64_t size, resident;
+
+	return read_statm(pid, &size, &resident) < 0 ? 0 : resident * PROC_PAGE_BYTES;
+}
+
+/* The files of a process that has released its memory belong to root, whoever its user was. */
 int proc_pages_open(uint32_t pid)
 {
 	char name[32];
-	int fd;
+	int fd, e;
 
 	snprintf(name, sizeof(name), "/proc/%u/pagemap", pid);
 	fd = open(name, O_RDONLY | O_CLOEXEC);
+	e = errno;
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
+		return e == ENOENT || (e == EACCES && !has_memory(pid)) ? -ESRCH : -e;
 	return fd;
 }
 
@@ -232,4 +273,56 @@ int proc_pages_read(int fd, uint64_t start, uint64_t end, uint64_t max_bytes, pr
 		start += n * PROC_PAGE_BYTES;
 	}
 	return r;
+}
+
+/* ---- both ------------------------------------------------------------------------- */
+
+struct reading {
+	const struct proc_resident_sink *sink;
+	int fd, result; /* result: of a function of the sink */
+};
+
+static int pass_pages(void *ctx, const struct proc_pages *pages)
+{
+	struct reading *rd = ctx;
+
+	rd->result = rd->sink->pages(rd->sink->ctx, pages);
+	return rd->result;
+}
+
+static int pass_mapping(void *ctx, const struct proc_resident_mapping *m)
+{
+	struct reading *rd = ctx;
+
+	rd->result = rd->sink->mapping(rd->sink->ctx, m);
+	if (rd->result)
+		return rd->result;
+	if (proc_pages_scan(rd->fd, m->map.start, m->map.end, pass_pages, rd) == -ENOTTY &&
+	    !rd->result)
+		(void)proc_pages_read(rd->fd, m->map.start, m->map.end, m->rss_bytes, pass_pages,
+				      rd);
+	return rd->result;
+}
+
+int proc_resident_read_here(uint32_t pid, const struct proc_resident_sink *sink)
+{
+	_cleanup_(closep) int fd = proc_pages_open(pid);
+	struct reading rd = { sink, fd, 0 };
+
+	if (fd < 0)
+		return fd;
+	return sink->mapping ? proc_resident_mappings(pid, pass_mapping, &rd, NULL)
+			     : proc_pages_scan(fd, 0, USER_END, pass_pages, &rd);
+}
+
+int proc_resident_read(uint32_t pid, const struct proc_resident_sink *sink)
+{
+	return reader.read ? reader.read(reader.ctx, pid, sink)
+			   : proc_resident_read_here(pid, sink);
+}
+
+void proc_resident_set_reader(proc_resident_reader_fn read, void *ctx)
+{
+	reader.read = read;
+	reader.ctx = ctx;
 }

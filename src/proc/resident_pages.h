@@ -60,3 +60,30 @@ int proc_pages_scan(int fd, uint64_t start, uint64_t end, proc_pages_fn fn, void
  */
 int proc_pages_read(int fd, uint64_t start, uint64_t end, uint64_t max_bytes, proc_pages_fn fn,
 		    void *ctx);
+
+/* The resident memory of a process in bytes, which needs no lock; 0: unknown. */
+uint64_t proc_resident_bytes(uint32_t pid);
+
+/* Receives what proc_resident_read() finds. */
+struct proc_resident_sink {
+	proc_resident_mapping_fn mapping; /* NULL: pages are read without mappings */
+	proc_pages_fn pages;              /* those of a mapping follow it */
+	void *ctx;
+};
+
+/*
+ * Passes the resident pages of a process to @sink, and the mappings that have any; all in order of
+ * address. Pages of a mapping that cannot be read are missing. Returns 0; what a function of @sink
+ * returned, which ends the reading; -ESRCH as above; -ENOTTY without mappings if the kernel lacks
+ * the call; -ETIMEDOUT if a reader had to wait too long; -errno.
+ */
+int proc_resident_read(uint32_t pid, const struct proc_resident_sink *sink);
+
+/* Does the same in this thread, even if proc_resident_set_reader() was called. */
+int proc_resident_read_here(uint32_t pid, const struct proc_resident_sink *sink);
+
+typedef int (*proc_resident_reader_fn)(void *reader, uint32_t pid,
+				       const struct proc_resident_sink *sink);
+
+/* Makes proc_resident_read() use @read. Call it while no other thread reads. */
+void proc_resident_set_reader(proc_resident_reader_fn read, void *reader);

@@ -24,9 +24,6 @@
 
 enum { TEXTS_MAX_BYTES = 8 << 20 };
 
-/* The end of the addresses that a process has by default, and of the snapshot. */
-#define USER_END 0x7ffffffff000ULL
-
 struct program {
 	uint32_t pid; /* 0: the entry is free */
 	uint32_t next_free;
@@ -338,68 +335,56 @@ static int add_present(void *ctx, const struct proc_pages *pages)
 
 void resident_snapshot(struct resident *r, const struct record_header *h)
 {
-	_cleanup_(closep) int fd = proc_pages_open(h->pid);
-	struct program *p = fd >= 0 ? get(r, h, NULL) : NULL;
+	struct program *p = get(r, h, NULL);
 	struct snapshot s = { r, p ? p->space : NULL };
+	const struct proc_resident_sink sink = { .pages = add_present, .ctx = &s };
+	int e = p && !p->space->has_snapshot ? proc_resident_read(h->pid, &sink) : 0;
 
-	if (p && !p->space->has_snapshot)
-		p->space->has_snapshot = proc_pages_scan(fd, 0, USER_END, add_present, &s) == 0;
+	if (e == -ESRCH)
+		remove_program(r, p);
+	else if (p)
+		p->space->has_snapshot |= e == 0;
 }
 
 /* ---- the end ------------------------------------------------------------------------ */
 
-struct reader {
-	struct resident *r;
-	int fd;
-	uint64_t read_bytes; /* of the present mapping */
-};
-
 static int add_run(void *ctx, const struct proc_pages *pages)
 {
-	struct reader *rd = ctx;
+	struct resident *r = ctx;
 
-	rd->read_bytes += pages->end - pages->start;
-	return vec_push(&rd->r->runs, *pages);
+	return is_full(r) ? -ENOMEM : vec_push(&r->runs, *pages);
 }
 
 /* Pages that cannot be read are a difference from rss_bytes, which becomes [fault not seen]. */
 static int add_mapping(void *ctx, const struct proc_resident_mapping *m)
 {
-	struct reader *rd = ctx;
+	struct resident *r = ctx;
 	struct mapping added = {
 		.pages = { m->map.start / PROC_PAGE_BYTES, m->map.end / PROC_PAGE_BYTES },
 		.rss_bytes = m->rss_bytes,
-		.first_run = rd->r->runs.len,
-		.name = mapping_name(rd->r, &m->map),
+		.first_run = r->runs.len,
+		.name = mapping_name(r, &m->map),
 		.is_file = m->map.inode != 0,
 	};
-	int e = vec_push(&rd->r->mappings, added);
 
-	rd->read_bytes = 0;
-	if (e == 0)
-		e = proc_pages_scan(rd->fd, m->map.start, m->map.end, add_run, rd);
-	if (e == -ENOTTY)
-		e = proc_pages_read(rd->fd, m->map.start, m->map.end, m->rss_bytes, add_run, rd);
-	return e == -ENOMEM ? e : 0;
+	return is_full(r) ? -ENOMEM : vec_push(&r->mappings, added);
 }
 
 void resident_read(struct resident *r, const struct record_header *h,
 		   const struct sample_counts_thread *main_thread)
 {
-	_cleanup_(closep) int fd = proc_pages_open(h->pid);
+	const struct proc_resident_sink sink = { add_mapping, add_run, r };
 	struct program *p = find(r, h->pid);
-	struct reader rd = { r, fd, 0 };
 	struct reading reading = { .main_thread = *main_thread, .first_mapping = r->mappings.len };
-	int e = fd;
+	int e;
 
 	if (p && !is_older(&p->id, &h->program))
 		reading.space = p->space;
-	if (e >= 0)
-		e = vec_push(&r->readings, reading);
+	e = vec_push(&r->readings, reading);
 	if (e == 0 && reading.space)
 		reading.space->n_refs++;
 	if (e == 0)
-		e = proc_resident_mappings(h->pid, add_mapping, &rd, NULL);
+		e = proc_resident_read(h->pid, &sink);
 	/* a kernel thread or a process that has ended holds no memory */
 	r->stats.n_unread += e < 0 && e != -ESRCH;
 	r->stats.n_programs += e == 0;

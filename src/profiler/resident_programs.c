@@ -18,8 +18,10 @@ static void snapshot_one(void *ctx, const void *record, size_t len)
 
 	(void)len;
 	/* the table has only the processes that are followed, if not all are */
-	if (!p->targets_only || process_table_find(p->procs, h->pid, h->time_ns))
-		resident_snapshot(p->resident, h);
+	if (p->targets_only && !process_table_find(p->procs, h->pid, h->time_ns))
+		return;
+	resident_snapshot(p->resident, h);
+	p->turn(p->ctx);
 }
 
 int resident_programs_snapshot(struct resident_programs *p, struct err *err)
@@ -40,6 +42,7 @@ static void read_one(void *ctx, const void *record, size_t len)
 		return;
 	t = record_decoder_thread(p->decoder, h);
 	resident_read(p->resident, h, &t);
+	p->turn(p->ctx);
 }
 
 int resident_programs_read(struct resident_programs *p)

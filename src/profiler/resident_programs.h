@@ -22,9 +22,16 @@ struct resident_programs {
 	struct process_table *procs;
 	struct resident *resident;
 	bool targets_only; /* see struct sampler_opts */
+	/*
+	 * Called after each program was read. On a loaded machine, all of them take seconds, in
+	 * which faults continue to arrive.
+	 */
+	void (*turn)(void *ctx);
+	void *ctx;
 };
 
-/* Reads which pages are present. Call it when faults are recorded. Returns 0, or -errno with @err.
+/*
+ * Reads which pages are present. Call it when faults are recorded. Returns 0, or -errno with @err.
  */
 int resident_programs_snapshot(struct resident_programs *p, struct err *err);
 

@@ -435,6 +435,12 @@ int session_pause(struct session *s, bool pause)
 	return sampler_pause(s->parts.sampler, pause);
 }
 
+/* While the memory of programs is read. */
+static void take_turn(void *ctx)
+{
+	(void)session_drain(ctx, POLL_NS, false);
+}
+
 int session_start(struct session *s, struct err *err)
 {
 	int r = process_table_scan(s->parts.procs);
@@ -451,6 +457,8 @@ int session_start(struct session *s, struct err *err)
 	sampler_wait_for_programs(s->parts.sampler);
 	r = sampler_attach(s->parts.sampler, err);
 	s->start_ns = s->now_ns = clock_monotonic_ns();
+	s->parts.memory.turn = take_turn;
+	s->parts.memory.ctx = s;
 	if (r == 0)
 		r = resident_programs_snapshot(&s->parts.memory, err);
 	if (r < 0 || !s->opts.sampler.off_cpu)
