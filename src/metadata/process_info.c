@@ -16,7 +16,6 @@
 #include "metadata/process_info.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -28,12 +27,13 @@
 #include "base/index.h"
 #include "base/thread.h"
 #include "base/vec.h"
+#include "proc/text.h"
 
 enum {
 	CGROUP_MAX = 8192,
 	ENVIRON_MAX = 256 << 10,
 	WINDOWS_AFTER_END = 3,
-	READERS = 4, /* a process that blocks occupies one of them */
+	READERS = 4,
 	QUEUE_MAX = 4096,
 };
 
@@ -60,7 +60,8 @@ struct process_info_store {
 	char *proc;
 	char *env[PROCESS_INFO_ENV_MAX];
 	size_t n_env;
-	process_info_ran_fn ran_until; /* NULL: nothing has to be confirmed */
+	process_info_environ_fn read_environ; /* NULL: the file below proc */
+	process_info_ran_fn ran_until;        /* NULL: nothing has to be confirmed */
 	void *ran_ctx;
 	pthread_t readers[READERS];
 	size_t n_readers;
@@ -103,6 +104,11 @@ int process_info_store_new(struct process_info_store **out, const char *proc,
 	}
 	*out = steal_ptr(&s);
 	return 0;
+}
+
+void process_info_store_set_environ(struct process_info_store *s, process_info_environ_fn read)
+{
+	s->read_environ = read;
 }
 
 static void slow_free(struct slow_attributes *slow)
@@ -229,28 +235,6 @@ size_t process_info_store_count(struct process_info_store *s)
 
 /* ---- reading ----------------------------------------------------------------------------- */
 
-/*
- * Reads up to @cap - 1 bytes of /proc/PID/NAME, NUL-terminated. Returns their number or
- * -errno.
- */
-static ssize_t read_proc(const struct process_info_store *s, uint32_t pid, const char *name,
-			 char *out, size_t cap)
-{
-	_cleanup_(closep) int fd = -1;
-	char path[512];
-	size_t len = 0;
-	ssize_t n;
-
-	snprintf(path, sizeof(path), "%s/%u/%s", s->proc, pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	while (len < cap - 1 && (n = read(fd, out + len, cap - 1 - len)) > 0)
-		len += (size_t)n;
-	out[len] = 0;
-	return (ssize_t)len;
-}
-
 const char *process_info_env_value(const char *environ_text, size_t len, const char *name)
 {
 	const char *p = environ_text, *end = environ_text + len;
@@ -273,7 +257,12 @@ const char *process_info_env_value(const char *environ_text, size_t len, const c
 static void read_env(const struct process_info_store *s, uint32_t pid, struct slow_attributes *out)
 {
 	_cleanup_(freep) char *text = s->n_env ? malloc(ENVIRON_MAX) : NULL;
-	ssize_t len = text ? read_proc(s, pid, "environ", text, ENVIRON_MAX) : 0;
+	ssize_t len = 0;
+
+	if (text && s->read_environ)
+		len = s->read_environ(pid, text, ENVIRON_MAX);
+	else if (text)
+		len = proc_read_text(s->proc, pid, "environ", text, ENVIRON_MAX);
 
 	for (size_t i = 0; i < s->n_env && len > 0; i++) {
 		const char *value = process_info_env_value(text, (size_t)len, s->env[i]);
@@ -289,17 +278,10 @@ static void read_env(const struct process_info_store *s, uint32_t pid, struct sl
  */
 static char *read_exe(const struct process_info_store *s, uint32_t pid, const char *known)
 {
-	static const char deleted[] = " (deleted)";
-	char path[512], exe[LABEL_VALUE_MAX + sizeof(deleted)];
-	ssize_t n;
+	char exe[LABEL_VALUE_MAX + PROC_DELETED_BYTES + 1];
 
-	snprintf(path, sizeof(path), "%s/%u/exe", s->proc, pid);
-	n = readlink(path, exe, sizeof(exe) - 1);
-	if (n <= 0)
+	if (!proc_read_exe(s->proc, pid, exe, sizeof(exe)))
 		return strdup(known);
-	exe[n] = 0;
-	if ((size_t)n > strlen(deleted) && !strcmp(exe + n - strlen(deleted), deleted))
-		exe[(size_t)n - strlen(deleted)] = 0;
 	exe[LABEL_VALUE_MAX] = 0;
 	return strdup(exe);
 }
@@ -325,7 +307,7 @@ static void read_slow(const struct process_info_store *s, struct entry *e)
 static char *read_cgroup(const struct process_info_store *s, uint32_t pid)
 {
 	char cgroup[CGROUP_MAX];
-	ssize_t len = pid ? read_proc(s, pid, "cgroup", cgroup, sizeof(cgroup)) : 0;
+	ssize_t len = pid ? proc_read_text(s->proc, pid, "cgroup", cgroup, sizeof(cgroup)) : 0;
 
 	return strndup(cgroup, len > 0 ? (size_t)len : 0);
 }

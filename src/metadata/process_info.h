@@ -60,6 +60,15 @@ int process_info_store_new(struct process_info_store **out, const char *proc,
 			   const char *const *env, size_t n_env);
 void process_info_store_free(struct process_info_store *s);
 
+/*
+ * Reads up to @cap bytes of a process's environment. Returns their number or -errno. Reader threads
+ * call it, and wait as long as it does.
+ */
+typedef ssize_t (*process_info_environ_fn)(uint32_t pid, char *out, size_t cap);
+
+/* Replaces the reading of PROC/PID/environ. Call it before process_info_store_start(). */
+void process_info_store_set_environ(struct process_info_store *s, process_info_environ_fn read);
+
 DEFINE_FREEP(struct process_info_store, process_info_store_free)
 
 /*
