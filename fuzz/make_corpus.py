@@ -248,6 +248,31 @@ def maps():
     yield from text_mutations(text, random.Random(2), 200)
 
 
+def maps_message():
+    rng = random.Random(31)
+
+    def record(start, path, same=False):
+        head = struct.pack("<4Q3IHBB", start, start + 4096, 0, 7, 8, 1, 5, 0xffff if same else len(path), 0, 0)
+        return head + (b"" if same else path + bytes(-len(path) % 8))
+
+    message = record(4096, b"/usr/bin/program") + record(8192, b"", same=True) + record(16384, b"") + record(20480, b"[vdso]")
+    yield b""
+    yield message
+    yield from byte_mutations(message, rng, 200)
+
+
+def resident_message():
+    """A mapping with its path, and a run of pages (src/opener/resident_message.c)."""
+    rng = random.Random(33)
+
+    def record(start, kind, rss=0, path=b""):
+        return struct.pack("<3QI4B", start, start + 8192, rss, len(path), kind, 1, 0, 0) + path + bytes(-len(path) % 8)
+
+    message = record(4096, 1, 8192, b"/usr/bin/program") + record(4096, 2) + record(16384, 1, 4096) + record(20480, 2)
+    yield b""
+    yield message
+    yield from byte_mutations(message, rng, 200)
+
 def kallsyms():
     symbols = (b"0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\n"
                b"ffffffff81000000 t first\nffffffff81000100 W __weak_fn\nffffffff81000200 D data\n"

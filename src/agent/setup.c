@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "metadata/labeler.h"
 #include "metadata/process_info.h"
+#include "opener/opener.h"
 
 /* Environment variables that are read of each process; those that name services come first. */
 struct env_names {
@@ -49,7 +50,11 @@ int setup_process_info(struct process_info_store **out, const struct agent_confi
 	struct env_names env;
 	int r = env_names(c, &env, err);
 
-	return r < 0 ? r : process_info_store_new(out, "/proc", env.names, env.n);
+	if (r == 0)
+		r = process_info_store_new(out, "/proc", env.names, env.n);
+	if (r == 0)
+		process_info_store_set_environ(*out, opener_read_environ);
+	return r;
 }
 
 int setup_labeler(struct labeler **out, const struct agent_config *c, struct fetcher *fetcher,

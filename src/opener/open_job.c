@@ -2,9 +2,12 @@
 #include "opener/open_job.h"
 
 #include <errno.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -50,51 +53,74 @@ static int copy_bytes(const struct role_memfd *m, int fd)
 	return 0;
 }
 
-/* Returns a descriptor of a copy. Closes @fd. */
-static int copy(int fd, uint64_t size, uint64_t max)
+/*
+ * Users may mount overlayfs over FUSE in a namespace of their own, and nothing reports what is
+ * below an overlayfs. The file systems of disks can report where a file is on them, which overlayfs
+ * passes on, and FUSE cannot. A file in memory (tmpfs) is copied as well.
+ */
+static bool may_be_layered_over_remote(int fd, unsigned long magic)
 {
-	_cleanup_(closep) int from = fd;
-	struct role_memfd m;
-	int r, sealed;
+	struct fiemap where = { .fm_length = 1 };
 
-	if (!size)
-		return steal_fd(&from);
+	return magic == OVERLAYFS_SUPER_MAGIC && ioctl(fd, FS_IOC_FIEMAP, &where) < 0;
+}
+
+/* Copies @size bytes of @from to the empty memory file @to, and leaves no mapping of that. */
+static int copy(int from, int to, uint64_t size, uint64_t max)
+{
+	struct role_memfd m;
+	int r;
+
 	if (size > max)
 		return -EFBIG;
-	r = role_memfd_new(&m, (size_t)size);
+	if (!size)
+		return 0;
+	r = role_memfd_extend(&m, to, (size_t)size);
 	if (r < 0)
 		return r;
 	r = copy_bytes(&m, from);
-	sealed = role_memfd_seal(&m);
-	if (r < 0 && sealed >= 0)
-		close(sealed);
-	return r < 0 ? r : sealed;
+	role_memfd_unmap(&m);
+	return r;
+}
+
+static bool is_valid(const struct role_call *call)
+{
+	const struct open_request *request = call->request;
+	size_t path_len = call->request_len - sizeof(*request);
+
+	return !request->path[path_len - 1] && request->has_root <= 1 && !request->reserved &&
+	       call->n_fds == request->has_root + 1 && request->copy_max <= OPEN_COPY_MAX;
 }
 
 int open_job(struct role_call *call)
 {
 	const struct open_request *request = call->request;
-	size_t path_len = call->request_len - sizeof(*request);
 	struct open_reply reply = { 0 };
 	const struct regular_file_query q = {
 		.path = request->path,
-		.root = request->has_root && call->n_fds ? call->fds[0] : -1,
+		.root = request->has_root ? call->fds[0] : -1,
 		.nofollow = request->nofollow,
 	};
-	int fd;
+	_cleanup_(closep) int fd = -1;
+	int r = 0;
 
-	if (request->path[path_len - 1] || request->has_root != call->n_fds ||
-	    request->copy_max > OPEN_COPY_MAX)
+	if (!is_valid(call))
 		return -EINVAL;
 	fd = regular_file_find_here(&q, &reply.info);
-	if (fd >= 0 && is_remote(reply.info.fs_magic)) {
-		fd = copy(fd, (uint64_t)reply.info.st.st_size, request->copy_max);
-		reply.info.is_copy = true;
-	}
 	if (fd < 0)
 		return fd;
+	/* also without contents: the server may be needed to read that there are none */
+	if (is_remote(reply.info.fs_magic) ||
+	    (request->is_user && may_be_layered_over_remote(fd, reply.info.fs_magic))) {
+		r = copy(fd, call->fds[request->has_root], (uint64_t)reply.info.st.st_size,
+			 request->copy_max);
+		reply.info.is_copy = true;
+	} else {
+		call->reply_fds[call->n_reply_fds++] = steal_fd(&fd);
+	}
+	if (r < 0)
+		return r;
 	memcpy(call->reply, &reply, sizeof(reply));
 	call->reply_len = sizeof(reply);
-	call->reply_fds[call->n_reply_fds++] = fd;
 	return 0;
 }

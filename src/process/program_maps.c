@@ -144,7 +144,7 @@ static int programs_reread(struct programs *p, struct program *e, uint64_t now_n
 	e->maps = fresh;
 	e->has_unread = false;
 	r = read_maps(p, e);
-	e->is_stale = false;
+	e->is_stale = r == -ETIMEDOUT;
 	ended_ns = clock_monotonic_ns();
 	e->next_reread_ns = ended_ns + (ended_ns - started_ns) * REREAD_COST_SHARE;
 	if (r == 0 && !confirm(p, e))

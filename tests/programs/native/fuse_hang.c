@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,13 +22,19 @@
 
 enum { ROOT = 1, FILE_NODE = 2, REQUEST_MAX = 1 << 20 };
 
-static volatile sig_atomic_t hangs, hangs_reads;
+static volatile sig_atomic_t hangs, hangs_reads, is_slow, is_empty;
 static struct stat file;
 static int file_fd, dev;
+static uint64_t hang_from;
 
 static void on_signal(int sig)
 {
-	*(sig == SIGUSR1 ? &hangs : &hangs_reads) = 1;
+	if (sig == SIGHUP)
+		is_slow = 1;
+	else if (sig == SIGURG)
+		is_empty = hangs_reads = 1;
+	else
+		*(sig == SIGUSR1 ? &hangs : &hangs_reads) = 1;
 }
 
 static void reply(const struct fuse_in_header *in, int error, const void *data, size_t len)
@@ -45,7 +52,7 @@ static struct fuse_attr attr_of(uint64_t node)
 {
 	return (struct fuse_attr){
 		.ino = node,
-		.size = node == ROOT ? 0 : (uint64_t)file.st_size,
+		.size = node == ROOT || is_empty ? 0 : (uint64_t)file.st_size,
 		.blocks = ((uint64_t)file.st_size + 511) / 512,
 		.mode = node == ROOT ? S_IFDIR | 0755 : S_IFREG | 0755,
 		.nlink = 1,
@@ -60,6 +67,18 @@ static void do_read(const struct fuse_in_header *in, const struct fuse_read_in *
 
 	reply(in, n < 0 ? -EIO : 0, part, n < 0 ? 0 : (size_t)n);
 	free(part);
+}
+
+static void do_open(const struct fuse_in_header *in)
+{
+	/* nobody waits for the same request as another, which could be killed */
+	bool is_direct = is_empty || (hangs_reads && hang_from);
+	/* opening the file again leaves the pages that are in memory */
+	struct fuse_open_out out = { .fh = 1,
+				     .open_flags =
+					     FOPEN_KEEP_CACHE | (is_direct ? FOPEN_DIRECT_IO : 0) };
+
+	reply(in, 0, &out, sizeof(out));
 }
 
 static void answer(const struct fuse_in_header *in, const void *arg)
@@ -90,16 +109,21 @@ static void answer(const struct fuse_in_header *in, const void *arg)
 		break;
 	}
 	case FUSE_OPEN:
-	case FUSE_OPENDIR: {
-		/* opening the file again leaves the pages that are in memory */
-		struct fuse_open_out out = { .fh = 1, .open_flags = FOPEN_KEEP_CACHE };
+	case FUSE_OPENDIR:
+		do_open(in);
+		break;
+	case FUSE_READ:
+		if (!hangs_reads || ((const struct fuse_read_in *)arg)->offset < hang_from)
+			do_read(in, arg);
+		break;
+	case FUSE_STATFS: {
+		struct fuse_statfs_out out = { .st = { .bsize = 4096, .namelen = 255 } };
 
 		reply(in, 0, &out, sizeof(out));
 		break;
 	}
-	case FUSE_READ:
-		if (!hangs_reads)
-			do_read(in, arg);
+	case FUSE_READDIR:
+		reply(in, 0, NULL, 0);
 		break;
 	case FUSE_FORGET:
 	case FUSE_BATCH_FORGET:
@@ -123,7 +147,8 @@ int main(int argc, char **argv)
 
 	file_fd = open(argv[2], O_RDONLY | O_CLOEXEC);
 	dev = open("/dev/fuse", O_RDWR | O_CLOEXEC);
-	if (argc != 3 || file_fd < 0 || dev < 0 || fstat(file_fd, &file) < 0) {
+	hang_from = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
+	if (argc < 3 || file_fd < 0 || dev < 0 || fstat(file_fd, &file) < 0) {
 		perror("fuse_hang");
 		return 77;
 	}
@@ -135,6 +160,8 @@ int main(int argc, char **argv)
 	}
 	sigaction(SIGUSR1, &sa, NULL);
 	sigaction(SIGUSR2, &sa, NULL);
+	sigaction(SIGHUP, &sa, NULL);
+	sigaction(SIGURG, &sa, NULL);
 	puts("ready");
 	fflush(stdout);
 	for (;;) {
@@ -144,6 +171,8 @@ int main(int argc, char **argv)
 			return 0;
 		if (n < 0 && errno != EINTR)
 			return 1;
+		if (n > 0 && is_slow)
+			sleep(1);
 		if (n > 0 && !hangs)
 			answer((struct fuse_in_header *)request,
 			       request + sizeof(struct fuse_in_header));

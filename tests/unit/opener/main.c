@@ -4,11 +4,12 @@
 
 int test_memory(void);
 int test_opener(void);
+int test_process(void);
 
 int main(int argc, char **argv)
 {
 	const struct role *const roles[] = { &opener_role };
 
 	role_main(argc, argv, roles, 1);
-	return test_memory() + test_opener();
+	return test_memory() + test_opener() + test_process();
 }
