@@ -32,6 +32,14 @@
 #define JIT_READER_MAX (24 * MIB)
 /* With as much for each, two files can be read at a time. A library of 100 MB needs 16 MiB. */
 #define READER_ENOUGH (32 * MIB)
+/* Lists of 5,000 mappings, and copies of small programs of remote file systems. */
+#define OPENED_MIN (1 * MIB)
+/*
+ * The memory of an opener that hangs, if the kernel releases that of processes that do not
+ * die, and if it does not.
+ */
+#define HUNG_RELEASED (32ULL << 10)
+#define HUNG_KEPT     (3 * MIB / 2)
 
 enum {
 	PAGE = 4096,
@@ -43,8 +51,12 @@ enum {
 	SIDEBAND_MIN = 32 << 10,
 	RING_SHARE = 8, /* as divisor: each kind of ring shrinks to this part of the memory */
 	QUEUE_SHARE = 8,
-	COPIES_SHARE = 6,
+	OPENED_SHARE = 16, /* lists of mappings and copies together */
+	MAPS_SHARE = 4,    /* of OPENED_SHARE */
+	MAPS_MAX = 4 << 20,
 	COPIES_MAX = 64 << 20,
+	HUNG_SHARE = 16,
+	HUNG_MAX = 16,
 	MILLE = 1000,
 };
 
@@ -98,7 +110,7 @@ static uint64_t choose_ring(uint32_t n_cpus, uint64_t available)
 /* The kernel adds a page of control data to each ring. */
 static uint64_t sideband_total(uint32_t n_cpus, uint64_t bytes)
 {
-	return n_cpus * (bytes + PAGE);
+	return (uint64_t)n_cpus * (bytes + PAGE);
 }
 
 static uint64_t choose_sideband(uint32_t n_cpus, uint64_t available)
@@ -163,28 +175,50 @@ static uint64_t choose_queue(uint64_t wanted, uint64_t available)
 	return at_most(wanted, bytes);
 }
 
+/* At least one opener may hang; more take at most an eighth of @available. */
+static void choose_hung(struct memory_plan *p, uint64_t one, uint64_t available)
+{
+	uint64_t n = at_least(p->limit / HUNG_SHARE / one, 1);
+
+	p->n_hung = (unsigned int)at_most(at_most(n, 1 + available / 8 / one), HUNG_MAX);
+	p->hung_bytes = p->n_hung * one;
+}
+
+/* Divides what openers return: at most a quarter of what @available exceeds the minimum by. */
+static void share_opened(struct memory_plan *p, uint64_t available)
+{
+	uint64_t opened = at_most(p->limit / OPENED_SHARE,
+				  OPENED_MIN + (available - OPENED_MIN - SHARED_MIN) / 4);
+
+	p->opened_maps = at_most(opened / MAPS_SHARE, MAPS_MAX);
+	p->copies = at_most(opened - p->opened_maps, COPIES_MAX);
+}
+
 int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, struct err *err)
 {
 	uint32_t n = needs->n_cpus;
-	uint64_t fixed =
-		BASE_BYTES + CHILDREN_BYTES + needs->fixed_bytes + n * needs->per_cpu_bytes;
-	uint64_t least = fixed + smallest_ring(n) + sideband_total(n, SIDEBAND_MIN) + SHARED_MIN;
-	struct memory_plan p = { .limit = needs->limit, .fixed_bytes = fixed };
-	uint64_t left;
+	const uint64_t hung = needs->hung_are_released ? HUNG_RELEASED : HUNG_KEPT;
+	struct memory_plan p = { .limit = needs->limit };
+	uint64_t least, left;
 
+	p.fixed_bytes = BASE_BYTES + CHILDREN_BYTES + needs->fixed_bytes +
+			(uint64_t)n * needs->per_cpu_bytes;
+	least = p.fixed_bytes + hung + smallest_ring(n) + sideband_total(n, SIDEBAND_MIN) +
+		OPENED_MIN + SHARED_MIN;
 	if (needs->limit < least)
 		return err_set(err, -EINVAL,
 			       "memory = %lluM is too small for %u possible CPUs: set it to at "
 			       "least %lluM",
 			       (unsigned long long)(needs->limit / MIB), n,
 			       (unsigned long long)((least + MIB - 1) / MIB));
-	left = needs->limit - fixed;
-	p.copies = needs->limit / COPIES_SHARE;
-	if (p.copies > COPIES_MAX)
-		p.copies = COPIES_MAX;
-	p.ring_bytes = (uint32_t)choose_ring(n, left - SHARED_MIN);
-	p.sideband_bytes = (uint32_t)choose_sideband(n, left - SHARED_MIN);
+	left = needs->limit - p.fixed_bytes - hung;
+	p.ring_bytes = (uint32_t)choose_ring(n, left - OPENED_MIN - SHARED_MIN);
+	p.sideband_bytes = (uint32_t)choose_sideband(n, left - OPENED_MIN - SHARED_MIN);
 	left -= p.ring_bytes + sideband_total(n, p.sideband_bytes);
+	choose_hung(&p, hung, left - OPENED_MIN - SHARED_MIN);
+	left -= p.hung_bytes - hung;
+	share_opened(&p, left);
+	left -= p.opened_maps + p.copies;
 	p.queue_bytes = choose_queue(needs->queue_bytes, left);
 	share(&p, left - p.queue_bytes);
 	*out = p;
@@ -193,7 +227,8 @@ int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, 
 
 uint64_t memory_plan_total(const struct memory_plan *p, uint32_t n_cpus)
 {
-	return p->fixed_bytes + p->ring_bytes + sideband_total(n_cpus, p->sideband_bytes) +
+	return p->fixed_bytes + p->hung_bytes + p->ring_bytes +
+	       sideband_total(n_cpus, p->sideband_bytes) + p->opened_maps + p->copies +
 	       p->queue_bytes + p->tables + p->worker_rss + p->readers + p->lang_reader +
 	       p->addresses + p->scripts + p->backlog + p->counts + p->counts / 4 + p->part;
 }

@@ -3,9 +3,10 @@
 
 /*
  * Divides the limit of --memory among everything that grows: rings and per-CPU state in the kernel,
- * tables, counts, queues, the symbolizer and the readers. The parts together stay within the limit
- * on every number of CPUs. Pure; any thread.
+ * tables, counts, queues, the symbolizer, the readers, and what openers return or keep. The parts
+ * together stay within the limit on every number of CPUs. Pure; any thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -17,6 +18,7 @@ struct memory_needs {
 	uint64_t per_cpu_bytes; /* of BPF maps, for each possible CPU */
 	uint32_t n_cpus;        /* possible CPUs, at least 1 */
 	uint64_t queue_bytes;   /* of profiles that wait for a receiver */
+	bool hung_are_released; /* the kernel releases the memory of killed children that hang */
 };
 
 /* Limits in bytes of each part. */
@@ -40,11 +42,10 @@ struct memory_plan {
 	uint64_t counts;      /* samples are dropped a quarter above it */
 	uint64_t window;      /* part of counts: a window ends early above it */
 	uint64_t part;        /* profiles that are built at a time */
-	/*
-	 * Copies of files of remote file systems. Most machines have none, so nothing is reserved
-	 * for them: caches shrink to make room.
-	 */
-	uint64_t copies;
+	uint64_t copies;      /* of files of remote file systems */
+	uint64_t opened_maps; /* the list of a process's mappings, while it is read */
+	unsigned int n_hung;  /* openers that may hang, and what they keep */
+	uint64_t hung_bytes;
 };
 
 /**

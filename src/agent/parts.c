@@ -10,9 +10,11 @@
 #include "base/vec.h"
 #include "metadata/labeler.h"
 #include "metadata/process_info.h"
+#include "opener/opener.h"
 #include "process/file_table.h"
 #include "profiler/sample_counts.h"
 #include "profiler/session.h"
+#include "roles/killed.h"
 #include "symbolize/frame_symbols.h"
 #include "symbolize/symbolizer_thread.h"
 
@@ -66,7 +68,20 @@ static int make_plan(struct agent_parts *p, const struct agent_parts_opts *o, st
 	needs.fixed_bytes = maps.fixed_bytes;
 	needs.per_cpu_bytes = maps.per_cpu_bytes;
 	needs.n_cpus = maps.n_cpus;
+	needs.hung_are_released = killed_are_released();
 	return memory_plan_make(&p->plan, &needs, err);
+}
+
+/* Only copies that the table of files counts are made. */
+static void limit_openers(const struct memory_plan *plan)
+{
+	const struct opener_limits limits = {
+		.max_abandoned = plan->n_hung,
+		.copy_bytes = 0,
+		.maps_bytes = plan->opened_maps,
+	};
+
+	opener_set_limits(&limits);
 }
 
 static int open_session(struct agent_parts *p, const struct agent_parts_opts *o, struct err *err)
@@ -146,6 +161,8 @@ int agent_parts_open(struct agent_parts *p, const struct agent_parts_opts *o, st
 
 	if (r == 0)
 		r = make_plan(p, o, err);
+	if (r == 0)
+		limit_openers(&p->plan);
 	if (r == 0)
 		r = setup_process_info(&p->process_info, o->config, err);
 	if (r == 0)
