@@ -118,15 +118,29 @@ static void find_pod(const char *s, size_t len, struct cgroup_owner *out)
 	}
 }
 
-/* A scope that belongs to a container is not a unit of its own. */
-static void parse_component(const char *s, size_t len, struct cgroup_owner *out)
+/* The unit of a user's own systemd, "user@1000.service". */
+static bool is_of_user(const char *s, size_t len)
+{
+	static const char begin[] = "user@";
+
+	return len > sizeof(begin) - 1 && !memcmp(s, begin, sizeof(begin) - 1) &&
+	       ends_in(s, len, ".service");
+}
+
+/*
+ * A scope that belongs to a container is not a unit of its own. @by_user: a user has chosen the
+ * name, which may be that of a container or pod of others.
+ */
+static void parse_component(const char *s, size_t len, bool by_user, struct cgroup_owner *out)
 {
 	struct cgroup_owner found = { 0 };
 
-	find_container(s, len, &found);
+	if (!by_user) {
+		find_container(s, len, &found);
+		find_pod(s, len, out);
+	}
 	if (found.container_id[0])
 		memcpy(out->container_id, found.container_id, sizeof(out->container_id));
-	find_pod(s, len, out);
 	if (ends_in(s, len, ".slice") && len < sizeof(out->slice))
 		snprintf(out->slice, sizeof(out->slice), "%.*s", (int)len, s);
 	else if (!found.container_id[0] && len < sizeof(out->unit) &&
@@ -137,6 +151,7 @@ static void parse_component(const char *s, size_t len, struct cgroup_owner *out)
 void cgroup_parse_path(const char *path, size_t len, struct cgroup_owner *out)
 {
 	const char *p = path, *end = path + len;
+	bool by_user = false;
 
 	*out = (struct cgroup_owner){ 0 };
 	while (p < end) {
@@ -144,7 +159,8 @@ void cgroup_parse_path(const char *path, size_t len, struct cgroup_owner *out)
 		const char *stop = slash ? slash : end;
 
 		if (stop > p)
-			parse_component(p, (size_t)(stop - p), out);
+			parse_component(p, (size_t)(stop - p), by_user, out);
+		by_user = by_user || is_of_user(p, (size_t)(stop - p));
 		p = stop + 1;
 	}
 	if (out->container_id[0])

@@ -5,12 +5,43 @@
 
 #include "tests/test.h"
 
-#define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-#define UID "4b6a1f3e-9c1d-4b6e-8f00-0123456789ab"
+#define ID   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define USER "/user.slice/user-1000.slice/user@1000.service/"
+#define UID  "4b6a1f3e-9c1d-4b6e-8f00-0123456789ab"
 
 struct expected {
 	const char *path, *id, *runtime, *pod, *unit, *slice;
 };
+
+static void assert_owner(const struct expected *e)
+{
+	struct cgroup_owner o;
+
+	cgroup_parse_path(e->path, strlen(e->path), &o);
+	assert_string_equal(o.container_id, e->id);
+	assert_string_equal(o.runtime, e->runtime);
+	assert_string_equal(o.pod_uid, e->pod);
+	assert_string_equal(o.unit, e->unit);
+	assert_string_equal(o.slice, e->slice);
+}
+
+static void names_that_users_choose_are_not_those_of_containers(void **state)
+{
+	static const struct expected all[] = {
+		{ USER "cri-containerd-" ID ".scope", "", "", "", "cri-containerd-" ID ".scope",
+		  "user-1000.slice" },
+		{ USER "kubepods.slice/kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice/" ID,
+		  "", "", "", "user@1000.service",
+		  "kubepods-pod01234567_89ab_cdef_0123_456789abcdef.slice" },
+		{ USER ID "/" ID, "", "", "", "user@1000.service", "user-1000.slice" },
+		{ "/docker/" ID "/user.slice/user@1.service/x", ID, "docker", "", "user@1.service",
+		  "user.slice" },
+		{ "/user@.slice/docker-" ID ".scope", ID, "docker", "", "", "user@.slice" },
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_owner(&all[i]);
+}
 
 static void recognizes_the_owner_of_a_path(void **state)
 {
@@ -58,16 +89,8 @@ static void recognizes_the_owner_of_a_path(void **state)
 		  "", "", "", "", "" },
 	};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		struct cgroup_owner o;
-
-		cgroup_parse_path(all[i].path, strlen(all[i].path), &o);
-		assert_string_equal(o.container_id, all[i].id);
-		assert_string_equal(o.runtime, all[i].runtime);
-		assert_string_equal(o.pod_uid, all[i].pod);
-		assert_string_equal(o.unit, all[i].unit);
-		assert_string_equal(o.slice, all[i].slice);
-	}
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		assert_owner(&all[i]);
 }
 
 static void uses_the_line_with_the_most_information(void **state)
@@ -99,4 +122,5 @@ static void a_name_that_is_too_long_is_omitted(void **state)
 }
 
 TEST_GROUP(test_cgroup, TEST(recognizes_the_owner_of_a_path),
+	   TEST(names_that_users_choose_are_not_those_of_containers),
 	   TEST(uses_the_line_with_the_most_information), TEST(a_name_that_is_too_long_is_omitted))
