@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "metadata/rules.h"
 #include "options/arguments.h"
 #include "options/config_file.h"
 #include "sampler/cpu_list.h"
@@ -20,12 +21,15 @@
 
 const struct option_spec agent_config_options[] = {
 #define HEADING(title) OPTION_SECTION(title),
-#define ENTRY(flags_, kind_, field, name_, letter_, arg_, preset_, min_, max_, help_, details_)    \
+#define ENTRY(flags_, kind_, field, name_, letter_, arg_, preset_, min_, max_, help_, details_,    \
+	      check_)                                                                              \
 	OPTION(kind_, letter_, name_, arg_, field, help_, .preset = preset_, .min = min_,          \
-	       .max = max_, .flags = flags_, .details = details_),
-#define X(...)     ENTRY(0, __VA_ARGS__)
-#define FIXED(...) ENTRY(OPTION_FIXED, __VA_ARGS__)
+	       .max = max_, .flags = flags_, .details = details_, .check = check_),
+#define X(...)               ENTRY(0, __VA_ARGS__, NULL)
+#define FIXED(...)           ENTRY(OPTION_FIXED, __VA_ARGS__, NULL)
+#define CHECKED(check_, ...) ENTRY(0, __VA_ARGS__, check_)
 #include "agent/config.def"
+#undef CHECKED
 #undef FIXED
 #undef X
 #undef ENTRY

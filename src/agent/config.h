@@ -29,7 +29,9 @@ struct agent_config {
 #define HEADING(title)
 #define X(kind, field, ...) CONFIG_TYPE_##kind field;
 #define FIXED(...)          X(__VA_ARGS__)
+#define CHECKED(check, ...) X(__VA_ARGS__)
 #include "agent/config.def"
+#undef CHECKED
 #undef FIXED
 #undef X
 #undef HEADING

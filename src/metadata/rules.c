@@ -127,7 +127,7 @@ static int read_text(struct parser *in, const char *stops)
 		buf_put_byte(&in->word, (uint8_t)*in->p++);
 	}
 	if (quoted && *in->p != '"')
-		return err_set(in->err, -EINVAL, "rule: missing closing quote");
+		return err_set(in->err, -EINVAL, "missing closing quote");
 	in->p += quoted;
 	buf_put_byte(&in->word, 0);
 	return buf_error(&in->word);
@@ -149,7 +149,7 @@ static int copy_label(struct parser *in, const char *stops, char **out)
 	int r = copy_text(in, stops, out);
 
 	if (r == 0 && !metadata_label_name_is_valid(*out))
-		return err_set(in->err, -EINVAL, "rule: invalid label name \"%.60s\"", *out);
+		return err_set(in->err, -EINVAL, "invalid label name \"%.60s\"", *out);
 	return r;
 }
 
@@ -164,8 +164,8 @@ static int compile(struct parser *in, struct match *m)
 	if (m->code)
 		return 0;
 	pcre2_get_error_message(code, why, sizeof(why));
-	return err_set(in->err, -EINVAL, "rule: invalid expression \"%.80s\": %s at byte %zu",
-		       m->text, (char *)why, (size_t)at);
+	return err_set(in->err, -EINVAL, "invalid expression \"%.80s\": %s at byte %zu", m->text,
+		       (char *)why, (size_t)at);
 }
 
 /* The operator is one of four, recognized by at most two characters. */
@@ -180,8 +180,8 @@ static int parse_match(struct parser *in, struct rule *rule)
 		regex = (m.negated ? in->p[1] : *in->p && in->p[0] == '=' ? in->p[1] : 0) == '~';
 		if ((m.negated && in->p[1] != '=' && in->p[1] != '~') ||
 		    (!m.negated && *in->p != '='))
-			r = err_set(in->err, -EINVAL,
-				    "rule: expected =, !=, =~ or !~ after \"%.60s\"", m.label);
+			r = err_set(in->err, -EINVAL, "expected =, !=, =~ or !~ after \"%.60s\"",
+				    m.label);
 	}
 	if (r == 0) {
 		in->p += m.negated || regex ? 2 : 1;
@@ -219,10 +219,9 @@ static int parse_action(struct parser *in, struct rule *rule)
 		n_words = kinds[i].n_words;
 	}
 	if (r == 0 && n_words < 0)
-		r = err_set(
-			in->err, -EINVAL,
-			"rule: unknown action \"%.60s\": expected set, copy, drop or drop-process",
-			(const char *)in->word.data);
+		r = err_set(in->err, -EINVAL,
+			    "unknown action \"%.60s\": expected set, copy, drop or drop-process",
+			    (const char *)in->word.data);
 	skip_blanks(in);
 	if (r == 0 && n_words > 0)
 		r = copy_label(in, ",", &a.a);
@@ -245,7 +244,7 @@ static int parse_rule(struct parser *in, struct rule *rule)
 	for (skip_blanks(in); r == 0 && *in->p && *in->p != ':'; skip_blanks(in))
 		r = parse_match(in, rule);
 	if (r == 0 && *in->p != ':')
-		return err_set(in->err, -EINVAL, "rule: missing colon before the actions");
+		return err_set(in->err, -EINVAL, "missing colon before the actions");
 	in->p += r == 0;
 	while (r == 0) {
 		skip_blanks(in);
@@ -255,8 +254,7 @@ static int parse_rule(struct parser *in, struct rule *rule)
 			return 0;
 		if (r == 0 && *in->p != ',')
 			r = err_set(in->err, -EINVAL,
-				    "rule: expected a comma between actions, before \"%.60s\"",
-				    in->p);
+				    "expected a comma between actions, before \"%.60s\"", in->p);
 		in->p += r == 0;
 	}
 	return r;
@@ -274,6 +272,14 @@ int rules_add(struct rules *r, const char *text, struct err *err)
 	if (e < 0)
 		rule_fini(&rule);
 	return e;
+}
+
+int rule_check(const char *text, struct err *err)
+{
+	_cleanup_(rules_freep) struct rules *r = NULL;
+	int e = rules_new(&r);
+
+	return e < 0 ? e : rules_add(r, text, err);
 }
 
 /* ---- applying ------------------------------------------------------------------- */

@@ -30,6 +30,9 @@ DEFINE_FREEP(struct rules, rules_free)
  */
 int rules_add(struct rules *r, const char *text, struct err *err);
 
+/* Returns 0, or -EINVAL with the reason in @err if @text is not a rule; -ENOMEM. */
+int rule_check(const char *text, struct err *err);
+
 /*
  * Applies all rules to @labels. Returns 0, RULES_DROP to drop the process, or
  * -ENOMEM.

@@ -187,13 +187,19 @@ static bool has_control_characters(const char *s)
 }
 
 /* The limit bounds the memory of a config file that repeats a key. */
-static int assign_texts(struct option_texts *t, const char *label, const char *text,
-			struct err *err)
+static int assign_texts(const struct option_spec *o, struct option_texts *t, const char *label,
+			const char *text, struct err *err)
 {
+	struct err why = { 0 };
+	int r;
+
 	if (!*text) {
 		texts_fini(t);
 		return 0;
 	}
+	r = o->check ? o->check(text, &why) : 0;
+	if (r < 0)
+		return refuse(o, label, text, r, &why, err);
 	if (t->len >= OPTION_TEXTS_MAX)
 		return err_set(err, -EINVAL, "%.40s may not be repeated more than %d times", label,
 			       OPTION_TEXTS_MAX);
@@ -215,7 +221,7 @@ int option_assign(const struct option_set *set, const struct option_spec *o, con
 	case OPTION_TEXT:
 		return set_text(field_of(set, o), text);
 	case OPTION_TEXTS:
-		return assign_texts(field_of(set, o), label, text, err);
+		return assign_texts(o, field_of(set, o), label, text, err);
 	case OPTION_CUSTOM:
 		r = o->parse(field_of(set, o), text, &why);
 		return r < 0 ? refuse(o, label, text, r, &why, err) : 0;

@@ -71,6 +71,8 @@ struct option_spec {
 	 * ..." or another reason in @why, which the caller prefixes with the option and its value.
 	 */
 	int (*parse)(void *field, const char *text, struct err *why);
+	/* Checks each value of TEXTS; returns as @parse does. NULL: any text is valid. */
+	int (*check)(const char *text, struct err *why);
 };
 
 /*

@@ -192,7 +192,7 @@ static void wrong_destinations_are_refused(void **state)
 	command_failed(AGENT("--otlp", "nothing"), "agent", 1, "nothing");
 	command_failed(AGENT("--dir", "p", "--metrics", "0.0.0.0:0"), "agent", 1, "loopback");
 	command_failed(AGENT("--dir", "p", "--metrics", "there"), "agent", 1, "HOST:PORT or no");
-	command_failed(AGENT("--dir", "p", "--rule", "nonsense"), "agent", 1, "nonsense");
+	command_failed(AGENT("--dir", "p", "--rule", "nonsense"), "agent", 2, "nonsense");
 }
 
 TEST_GROUP(test_agent, COMMAND_TEST(every_sample_is_exported), COMMAND_TEST(metrics_are_served),

@@ -299,7 +299,7 @@ static void refuses_invalid_options(void **state)
 	};
 	err = (struct err){ 0 };
 	assert_int_equal(labeler_new(&l, &opts, &err), -EINVAL);
-	assert_non_null(strstr(err.msg, "rule"));
+	assert_non_null(strstr(err.msg, "missing colon"));
 }
 
 static void finds_variables_in_a_text(void **state)
