@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +39,7 @@ struct unnamed_file {
 	const char *path, *build_id; /* borrowed from the profile */
 	int64_t value;
 	char package[PACKAGE_NAME_MAX]; /* "" until it is found */
+	bool is_installed;              /* the package is, so its symbols are not what is missing */
 };
 
 struct search {
@@ -89,18 +91,18 @@ static bool is_here(struct symbolizer **symbolizer, const struct unnamed_file *f
 	_cleanup_(closep) int fd = -1;
 	uint32_t id;
 
-	if (!*f->build_id)
-		return true;
 	fd = regular_file_open(f->path, NULL);
 	file.fd = fd;
-	if (fd < 0 || (!*symbolizer && symbolizer_new(symbolizer, &opts) < 0) ||
+	if (fd < 0)
+		return !*f->build_id;
+	if ((!*symbolizer && symbolizer_new(symbolizer, &opts) < 0) ||
 	    symbolizer_add_file(*symbolizer, &file, &id) < 0)
 		return false;
 	facts = symbolizer_facts(*symbolizer, id);
 	if (facts)
 		elf_build_id_hex(&facts->build_id, hex);
 	symbolizer_release_file(*symbolizer, id);
-	return !strcmp(hex, f->build_id);
+	return *hex && (!*f->build_id || !strcmp(hex, f->build_id));
 }
 
 /* Keeps the FILES_MAX files with the greatest values, in descending order. */
@@ -177,15 +179,20 @@ static bool is_line(const char *line, size_t len, const char *path)
 }
 
 /* Debug symbols of the C library are in a package of their own kind. */
-static void name_package(struct unnamed_file *f, const char *file, size_t len)
+static void name_package(struct unnamed_file *f, const char *file, size_t len, int info_fd)
 {
+	char list[PACKAGE_NAME_MAX + NAME_MAX];
+
 	if (len == 5 && !memcmp(file, "libc6", 5))
 		snprintf(f->package, sizeof(f->package), "libc6-dbg");
 	else
 		snprintf(f->package, sizeof(f->package), "%.*s%s", (int)len, file, debug_suffix);
+	snprintf(list, sizeof(list), "%s%s", f->package, file + len);
+	f->is_installed = faccessat(info_fd, list, F_OK, 0) == 0;
 }
 
-static void search_list(struct search *s, const struct buf *list, const char *file, size_t len)
+static void search_list(struct search *s, const struct buf *list, const char *file, size_t len,
+			int info_fd)
 {
 	const char *at = (const char *)list->data, *end = at + list->len;
 
@@ -195,7 +202,7 @@ static void search_list(struct search *s, const struct buf *list, const char *fi
 
 		for (size_t i = 0; i < s->n; i++)
 			if (!s->files[i].package[0] && is_line(at, n, s->files[i].path))
-				name_package(&s->files[i], file, len);
+				name_package(&s->files[i], file, len, info_fd);
 		at += n + 1;
 	}
 }
@@ -231,7 +238,7 @@ static void search_lists(struct search *s, const char *info_dir)
 			continue;
 		n++;
 		if (read_list(info_dir, e->d_name, &list))
-			search_list(s, &list, e->d_name, len);
+			search_list(s, &list, e->d_name, len, dirfd(dir));
 	}
 	if (dir)
 		closedir(dir);
@@ -269,8 +276,8 @@ void package_hints_find(const struct profile *p, const char *info_dir, struct pa
 	if (s.n)
 		search_lists(&s, info_dir);
 	for (size_t i = 0; i < s.n; i++)
-		if (s.files[i].package[0] && s.files[i].value >= s.total / HINT_MIN &&
-		    is_here(&symbolizer, &s.files[i]))
+		if (s.files[i].package[0] && !s.files[i].is_installed &&
+		    s.files[i].value >= s.total / HINT_MIN && is_here(&symbolizer, &s.files[i]))
 			add_hint(out, &s.files[i], (double)s.files[i].value / (double)s.total);
 }
 

@@ -131,6 +131,36 @@ static void another_build_of_a_file_has_no_hint(void **state)
 	assert_int_equal(h.n, 0);
 }
 
+static void a_file_without_a_build_id_has_no_hint(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = empty();
+	struct package_hints h;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/sbcl.list", (char *)*state);
+	write_list(state, "sbcl.list", path);
+	add(p, path, "", "[sbcl.core+0x1]", 4);
+	package_hints_find(p, *state, &h);
+	assert_int_equal(h.n, 0);
+}
+
+/* The rest of their files, such as a PLT, has no symbols. */
+static void installed_packages_are_no_hint(void **state)
+{
+	_cleanup_(profile_freep) struct profile *p = empty();
+	struct package_hints h;
+
+	write_list(state, "a1:amd64.list", "/opt/a\n");
+	write_list(state, "b1:amd64.list", "/opt/b\n");
+	write_list(state, "a1-dbgsym:amd64.list", "/opt/a.debug\n");
+	write_list(state, "b1-dbgsym:i386.list", "/opt/b.debug\n");
+	add(p, "/opt/a", "", "[a+0x1]", 4);
+	add(p, "/opt/b", "", "[b+0x1]", 4);
+	package_hints_find(p, *state, &h);
+	assert_int_equal(h.n, 1);
+	assert_string_equal(h.at[0].package, "b1-dbgsym");
+}
+
 static void few_samples_without_symbols_are_not_worth_it(void **state)
 {
 	_cleanup_(profile_freep) struct profile *p = empty();
@@ -171,5 +201,6 @@ static void names_that_no_package_has_are_ignored(void **state)
 
 TEST_GROUP(test_package_hints, IN_DIR(files_are_attributed_to_their_packages),
 	   IN_DIR(files_of_one_package_are_added), IN_DIR(another_build_of_a_file_has_no_hint),
+	   IN_DIR(a_file_without_a_build_id_has_no_hint), IN_DIR(installed_packages_are_no_hint),
 	   IN_DIR(few_samples_without_symbols_are_not_worth_it),
 	   IN_DIR(names_that_no_package_has_are_ignored))
