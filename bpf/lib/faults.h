@@ -15,43 +15,29 @@
  * program, so it reserves one of the CPU's states of walks, which the stage that ends the sample
  * releases.
  *
- * A program can fault faster than the agent reads. While a quarter of the ring is full, only the
- * first fault in each block of 64 KiB at each stack pointer is sent; the agent takes it for that of
- * the block's pages without one.
+ * A program can fault faster than the agent reads. Therefore only the first fault at each place is
+ * sent (fault_places.h) while a quarter of the ring is full, and always if the agent has to walk
+ * the stack (send_raw()).
  */
+#include "bpf/lib/fault_places.h"
+
 struct fault {
 	__u64 address;
 	__u64 len;   /* of an area that is mapped */
 	__u16 flags; /* of the record */
 };
 
-enum { FAULT_BLOCK_SHIFT = 16 };
-
-/* A block, and the stack pointer, which differs between most functions that touch it in turn. */
-struct fault_place {
-	__u64 block, sp, pid;
-};
-
-/* The places of faults that were sent while the ring was filling. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 1); /* set before loading */
-	__type(key, struct fault_place);
-	__type(value, __u8);
-} fault_blocks SEC(".maps");
-
 /* True if the agent lags behind and has a fault of the same place. @regs is in the kernel. */
 static __always_inline int fault_is_thinned(__u32 pid, __u64 address, const void *regs)
 {
-	struct fault_place place = { .block = address >> FAULT_BLOCK_SHIFT, .pid = pid };
 	struct user_regs at;
-	__u8 yes = 1;
+	__u64 sp = 0;
 
 	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) <= ring_wakeup_bytes / 2)
 		return 0;
 	if (!bpf_probe_read_kernel(&at, sizeof(at), regs))
-		place.sp = *regs_sp(&at);
-	return bpf_map_update_elem(&fault_blocks, &place, &yes, BPF_NOEXIST);
+		sp = *regs_sp(&at);
+	return fault_place_is_known(pid, address, sp, 0);
 }
 
 /*

@@ -5,6 +5,7 @@
  * Sends the record of a sample: walked, or raw, with registers and a copy of the stack for the
  * agent to walk. Part of the object of sample.bpf.c, whose maps and constants it uses.
  */
+#include "bpf/lib/fault_places.h"
 #include "bpf/lib/walk_state.h"
 
 static __always_inline void send(struct counters *c, void *record, __u64 len, __u64 flags)
@@ -79,8 +80,23 @@ static __always_inline __u32 copy_vm_words(struct raw_record *r, struct walk *w,
 }
 
 /*
+ * True if a fault at the same place was sent raw; while the ring fills up, at any stack pointer. A
+ * new program faults thousands of times before its mappings and tables are known, and each raw
+ * record takes the agent as long as many walked ones. A place is known for an eighth of a second,
+ * because the page may have been dropped or mapped again.
+ */
+static __always_inline int raw_fault_is_known(const struct walk *w)
+{
+	__u32 period = 1 | w->record.head.time_ns >> FAULT_PERIOD_SHIFT << 1;
+	int is_filling = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes / 4;
+
+	return fault_place_is_known(w->record.head.pid, w->record.head.arg,
+				    is_filling ? 0 : w->leaf_regs[UREG_SP], period);
+}
+
+/*
  * Sends registers and a copy of the stack for the agent to walk, and the frames of runtimes' lists,
- * which would be others by then.
+ * which would have changed by then.
  */
 static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 which)
 {
@@ -89,6 +105,10 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 
 	if (!r)
 		return;
+	if (w->record.head.flags & RECORD_FAULT && raw_fault_is_known(w)) {
+		c->n[COUNTER_FAULTS_THINNED]++;
+		return;
+	}
 	__builtin_memcpy(r->regs, w->leaf_regs, sizeof(r->regs));
 	r->thread_pointer = w->thread_pointer;
 	/*

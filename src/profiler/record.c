@@ -76,3 +76,13 @@ bool record_is_own(struct process_table *procs, const struct process *p,
 	p = p ? process_table_find(procs, p->ppid, h->time_ns) : NULL;
 	return p && (pid_t)p->ppid == getpid();
 }
+
+void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX])
+{
+	memcpy(out, rec->stack + rec->head.stack_len, rec->head.n_vm_words * sizeof(*out));
+}
+
+bool record_ends_unmapped(const uint64_t *words, size_t n)
+{
+	return n && words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED);
+}

@@ -30,3 +30,9 @@ struct sample_counts_thread record_thread(const struct process *p, const struct 
  */
 bool record_is_own(struct process_table *procs, const struct process *p,
 		   const struct record_header *h);
+
+/* Copies the frames of runtimes' lists that were read with the sample to @out. */
+void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX]);
+
+/* True if the walk ended at an address outside of all known mappings. */
+bool record_ends_unmapped(const uint64_t *words, size_t n);

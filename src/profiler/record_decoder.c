@@ -15,11 +15,11 @@
 
 #include "lang/copy.h"
 #include "lang/lang.h"
-#include "proc/memory.h"
 #include "process/jit_symbols.h"
 #include "process/process_table.h"
 #include "profiler/offcpu.h"
 #include "profiler/parked.h"
+#include "profiler/process_memory.h"
 #include "profiler/record.h"
 #include "profiler/resident.h"
 #include "sampler/sampler.h"
@@ -35,9 +35,10 @@ struct record_decoder {
 	uint64_t now_ns;
 	unsigned int flags;            /* enum record_decoder_flags of the current record */
 	const struct process *program; /* of the current record; NULL: unknown */
-	uint32_t read_pid;             /* its process, whose memory is being read */
+	struct process_memory memory;  /* of its process */
 	struct parked parked;
 	struct parked_record *resumed; /* the current record, if it was parked */
+	bool is_fault; /* the current record is of a page fault: nothing waits for its stack */
 	bool is_searched;              /* the current stack has a caller that was found by search */
 	uint64_t woven[LANG_STACK_MAX]; /* the current stack */
 	bool is_complete;               /* the current stack reaches its outermost frame */
@@ -227,7 +228,7 @@ static int read_process(void *ctx, uint64_t addr, void *dst, size_t len)
 	/* the memory may be that of the next program already */
 	if (!d->program || d->program->end_ns)
 		return -1;
-	return proc_memory_read(d->read_pid, addr, dst, len);
+	return process_memory_read(&d->memory, addr, dst, len);
 }
 
 static bool is_current(void *ctx)
@@ -242,7 +243,7 @@ static bool is_current(void *ctx)
 /* The process of a record, for reading its memory. */
 static struct lang_process lang_process_of(struct record_decoder *d, const struct record_header *h)
 {
-	d->read_pid = h->pid;
+	process_memory_begin(&d->memory, h->pid);
 	return (struct lang_process){
 		.pid = h->pid,
 		.start_ns = d->program ? d->program->start_ns : 0,
@@ -269,12 +270,7 @@ static bool build_table(void *ctx, uint32_t file)
 {
 	struct record_decoder *d = ctx;
 
-	return d->opts.build_table(d->opts.ctx, file);
-}
-
-static bool ends_unmapped(const uint64_t *words, size_t n)
-{
-	return n && words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED);
+	return d->opts.build_table(d->opts.ctx, file, !d->is_fault);
 }
 
 /*
@@ -294,17 +290,10 @@ static size_t walk_copy(struct record_decoder *d, struct unwind_walk_input *in,
 	return unwind_walk(d->opts.walker, in, out_words, out_complete);
 }
 
-/* Copies the frames of runtimes' lists that were read with the sample to @out. */
-static void copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX])
-{
-	memcpy(out, rec->stack + rec->head.stack_len, rec->head.n_vm_words * sizeof(*out));
-}
-
 /*
  * Walks a raw record's stack. An address outside all known mappings may be in one that is newer
  * than the last read of the side-band, so the walk is repeated after that was read; and once more
- * if the mappings were read again. Returns the number of words; 0 if the program ended before it
- * was read.
+ * if the mappings were read again. Returns the number of words; 0 if the program ended before that.
  */
 static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 		       const uint64_t **out_words, bool *out_complete)
@@ -326,15 +315,15 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 	bool again = true;
 	size_t n = 0;
 
-	copy_lists(rec, lists);
+	record_copy_lists(rec, lists);
 	memcpy(in.regs, rec->regs, sizeof(in.regs));
 	in.thread_pointer = rec->thread_pointer;
-	d->read_pid = h->pid;
+	process_memory_begin(&d->memory, h->pid);
 	for (int attempt = 0; again; attempt++) {
 		if (process_table_mappings(d->opts.procs, d->program, d->now_ns, &in.process) < 0)
 			return 0;
 		n = walk_copy(d, &in, out_words, out_complete);
-		if (!ends_unmapped(*out_words, n))
+		if (!record_ends_unmapped(*out_words, n))
 			return n;
 		again = !attempt ||
 			process_table_ignore_unmapped(d->opts.procs, d->program, d->now_ns);
@@ -397,7 +386,7 @@ static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_
 		d->stats.n_raw_failed++;
 		words[n++] = FRAME_WORD(FRAME_ADDRESS, rec->regs[UREG_PC]);
 		words[n++] = FRAME_WORD(FRAME_ERROR, WALK_ERR_NO_PROCESS);
-		copy_lists(rec, lists);
+		record_copy_lists(rec, lists);
 		stack.n_vm_words = rec->head.n_vm_words;
 	}
 	stack.truncated |= rec->head.flags & RECORD_VM_TRUNCATED;

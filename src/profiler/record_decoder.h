@@ -38,10 +38,10 @@ struct record_decoder_opts {
 	 */
 	void (*sync_processes)(void *ctx, uint64_t time_ns);
 	/*
-	 * Has the unwind table of a file made. Returns true if that was done; false if it is still
-	 * being made: a record that needs it is parked.
+	 * Has the unwind table of a file made, and waits for it if @may_wait. Returns true if that
+	 * was done; false if it is still being made: a record that needs it is parked.
 	 */
-	bool (*build_table)(void *ctx, uint32_t file);
+	bool (*build_table)(void *ctx, uint32_t file, bool may_wait);
 	/* Returns true while the table of a file is being made. */
 	bool (*is_pending)(void *ctx, uint32_t file);
 	/* Called for a thread's first sample in this window. May be NULL. */

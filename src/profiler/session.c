@@ -125,12 +125,12 @@ static void sync_processes(void *ctx, uint64_t time_ns)
 		(void)apply_events(s);
 }
 
-static bool build_table(void *ctx, uint32_t file)
+static bool build_table(void *ctx, uint32_t file, bool may_wait)
 {
 	struct session *s = ctx;
 	uint64_t begin_ns = clock_monotonic_ns(), end_ns, spent_ns;
-	bool is_done =
-		table_maker_need(file_table_maker(s->parts.files), file, begin_ns + s->wait_ns);
+	bool is_done = table_maker_need(file_table_maker(s->parts.files), file,
+					begin_ns + (may_wait ? s->wait_ns : 0));
 
 	end_ns = clock_monotonic_ns();
 	spent_ns = end_ns - begin_ns;

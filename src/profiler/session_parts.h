@@ -47,7 +47,7 @@ struct session_parts {
 /* The functions of the same name in struct record_decoder_opts. */
 struct session_hooks {
 	void (*sync_processes)(void *ctx, uint64_t time_ns);
-	bool (*build_table)(void *ctx, uint32_t file);
+	bool (*build_table)(void *ctx, uint32_t file, bool may_wait);
 	bool (*is_pending)(void *ctx, uint32_t file);
 	void *ctx;
 };

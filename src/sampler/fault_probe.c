@@ -5,15 +5,27 @@
 
 #include <bpf/libbpf.h>
 
+#include "base/err.h"
 #include "bpf/sample.skel.h"
 #include "sampler/sampler_opts.h"
 
 enum { BLOCKS = 1 << 16 }; /* 4 GiB of memory */
 
+/* bpf_get_current_task_btf() exists since 5.11. */
+int fault_probe_check(struct err *err)
+{
+	enum bpf_prog_type type = BPF_PROG_TYPE_RAW_TRACEPOINT;
+
+	if (libbpf_probe_bpf_helper(type, BPF_FUNC_get_current_task_btf, NULL) == 0)
+		return err_set(err, -ENOTSUP,
+			       "resident memory can be recorded on Linux 5.11 or later");
+	return 0;
+}
+
 void fault_probe_prepare(struct sample_bpf *skel, const struct sampler_opts *opts)
 {
 	if (opts->faults)
-		bpf_map__set_max_entries(skel->maps.fault_blocks, BLOCKS);
+		bpf_map__set_max_entries(skel->maps.fault_places, BLOCKS);
 	bpf_program__set_autoload(skel->progs.on_fault, opts->faults);
 	bpf_program__set_autoload(skel->progs.on_map, opts->faults);
 }

@@ -6,6 +6,7 @@
  * mappings (bpf/lib/faults.h). A helper of sampler.c; it runs on the sampler's thread.
  */
 struct bpf_link;
+struct err;
 struct sample_bpf;
 struct sampler_opts;
 
@@ -15,6 +16,9 @@ enum { FAULT_PROBE_LINKS = 3 };
 struct fault_probe {
 	struct bpf_link *links[FAULT_PROBE_LINKS];
 };
+
+/* Returns 0, or -ENOTSUP with @err set if the kernel is too old for on_fault(). */
+int fault_probe_check(struct err *err);
 
 /* Selects the programs between opening and loading the BPF object: none without opts->faults. */
 void fault_probe_prepare(struct sample_bpf *skel, const struct sampler_opts *opts);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "lang/lang.h"
 #include "process/jit_symbols.h"
 #include "process/sideband_event.h"
@@ -25,7 +26,9 @@ struct fixture {
 	struct jit_symbols *jits;
 	struct record_decoder *decoder;
 	struct record_decoder_stats stats;
-	bool is_slow;       /* tables are not made at once */
+	bool is_slow; /* tables are not made at once */
+	int n_waits,
+		n_requests; /* tables that the decoder waited for, and those it only requested */
 	int n_threads;      /* number of calls of on_thread() */
 	uint64_t synced_ns; /* last argument of sync_processes() */
 };
@@ -37,10 +40,12 @@ static void sync_processes(void *ctx, uint64_t time_ns)
 	f->synced_ns = time_ns;
 }
 
-static bool build_table(void *ctx, uint32_t file)
+static bool build_table(void *ctx, uint32_t file, bool may_wait)
 {
 	struct fixture *f = ctx;
 
+	f->n_waits += may_wait;
+	f->n_requests += !may_wait;
 	return !f->is_slow;
 }
 
@@ -285,6 +290,43 @@ static void a_raw_stack_of_an_exited_process_keeps_its_kernel_frames(void **stat
 	fixture_fini(&f);
 }
 
+/*
+ * A raw record whose pc is in this program: its table is not there. The stack begins at a variable,
+ * and continues far above the copy.
+ */
+static struct raw_record *own_raw_new(uint16_t flags)
+{
+	struct raw_record *r = raw_new((uint32_t)getpid());
+
+	r->head.time_ns = clock_monotonic_ns();
+	r->head.flags = flags;
+	r->regs[UREG_PC] = (uintptr_t)own_raw_new;
+	r->regs[UREG_SP] = r->stack_at = (uintptr_t)&flags & ~7UL;
+	return r;
+}
+
+static void nothing_waits_for_the_stack_of_a_fault(void **state)
+{
+	const uint16_t flags[] = { 0, RECORD_FAULT };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct raw_record *raw = own_raw_new(flags[i]);
+		struct fixture f;
+
+		fixture_init(&f, (struct record_decoder_opts){ 0 });
+		assert_int_equal(process_table_follow(f.machine.processes, raw->head.pid), 0);
+		f.is_slow = true;
+		record_decoder_add(f.decoder, raw,
+				   offsetof(struct raw_record, stack) + raw->head.stack_len, 0,
+				   raw->head.time_ns);
+		assert_int_equal(record_decoder_n_parked(f.decoder), 1);
+		assert_int_equal(f.n_waits, flags[i] ? 0 : 1);
+		assert_int_equal(f.n_requests, flags[i] ? 1 : 0);
+		free(raw);
+		fixture_fini(&f);
+	}
+}
+
 static void excludes_this_process_on_request(void **state)
 {
 	struct sample_record *r = sample_new(1);
@@ -406,7 +448,7 @@ TEST_GROUP(test_record_decoder, TEST(counts_a_walked_stack_with_its_thread),
 	   TEST(counts_stacks_found_by_search_apart), TEST(counts_why_a_stack_ends_early),
 	   TEST(refuses_records_that_claim_more_than_they_contain),
 	   TEST(a_raw_stack_of_an_exited_process_keeps_its_kernel_frames),
-	   TEST(excludes_this_process_on_request),
+	   TEST(nothing_waits_for_the_stack_of_a_fault), TEST(excludes_this_process_on_request),
 	   TEST(limits_the_depth_of_stacks_and_the_memory_of_counts),
 	   TEST(a_wait_is_counted_with_the_stack_that_came_before),
 	   TEST(a_sleeper_that_has_resumed_keeps_no_stack), TEST(survives_random_records))

@@ -14,6 +14,11 @@ static void sync_processes(void *ctx, uint64_t time_ns)
 {
 }
 
+static bool build(void *ctx, uint32_t file, bool may_wait)
+{
+	return true;
+}
+
 static bool always(void *ctx, uint32_t file)
 {
 	return true;
@@ -23,7 +28,7 @@ static int open_parts(struct session_parts *p, struct err *err)
 {
 	const struct session_hooks hooks = {
 		.sync_processes = sync_processes,
-		.build_table = always,
+		.build_table = build,
 		.is_pending = always,
 	};
 

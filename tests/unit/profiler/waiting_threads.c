@@ -17,6 +17,11 @@ static void sync_processes(void *ctx, uint64_t time_ns)
 {
 }
 
+static bool build(void *ctx, uint32_t file, bool may_wait)
+{
+	return false;
+}
+
 static bool never(void *ctx, uint32_t file)
 {
 	return false;
@@ -27,7 +32,7 @@ static struct waiting_threads open_waiting(struct session_parts *p)
 	const struct session_opts opts = { .sampler.max_chunks = 64 };
 	const struct session_hooks hooks = {
 		.sync_processes = sync_processes,
-		.build_table = never,
+		.build_table = build,
 		.is_pending = never,
 	};
 

@@ -60,7 +60,7 @@ static void page_faults_need_two_programs(void **state)
 	fault_probe_prepare(skel, &opts);
 	assert_true(bpf_program__autoload(skel->progs.on_fault));
 	assert_true(bpf_program__autoload(skel->progs.on_map));
-	assert_true(bpf_map__max_entries(skel->maps.fault_blocks) > 1);
+	assert_true(bpf_map__max_entries(skel->maps.fault_places) > 1);
 	assert_false(bpf_program__autoload(skel->progs.on_sample));
 	assert_int_equal(attach_walks(&opts), WALK_PROBE + WALK_PROBES);
 	assert_int_equal(bpf_map__max_entries(skel->maps.reserved_walks), 4 * WALK_PROBES);
