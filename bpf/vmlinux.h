@@ -46,6 +46,7 @@ struct file {
 
 struct mm_struct {
 	unsigned long start_code; /* 0 in the new memory of an exec until the program is in place */
+	unsigned long start_stack; /* address of argc, above the main thread's outermost frame */
 	struct file *exe_file;
 };
 

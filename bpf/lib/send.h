@@ -8,6 +8,9 @@
 #include "bpf/lib/fault_places.h"
 #include "bpf/lib/walk_state.h"
 
+/* More than a stack has in the address space, by the usual limits. */
+#define STACK_BYTES_MAX (64ULL << 20)
+
 static __always_inline void send(struct counters *c, void *record, __u64 len, __u64 flags)
 {
 	/* The agent drains the ring by a timer; it is woken only if that would be too late. */
@@ -31,23 +34,55 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 }
 
 /*
- * Copies the stack upwards from the red zone below @sp, page by page, until a page is absent;
- * returns the number of bytes. In an epilogue, rules lead to registers that were just popped from
- * there. The page at sp may be absent if the instruction that touches it first is just faulting.
- * Less is copied while the agent lags behind, because a short stack is better than none, and with
- * @is_short.
+ * Returns the end of the goroutine's stack at @sp, 0 if there is none. Go has its g below the
+ * thread pointer (x86-64), which begins with the bounds of its stack.
  */
-static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_short)
+static __always_inline __u64 goroutine_end(const struct walk *w, __u64 sp)
+{
+	__u64 g = 0, lo_hi[2];
+
+	if (read_user(&g, sizeof(g), w->thread_pointer - 8) || read_user(lo_hi, sizeof(lo_hi), g))
+		return 0;
+	return lo_hi[0] < sp && lo_hi[1] - sp < STACK_BYTES_MAX ? lo_hi[1] : 0;
+}
+
+/*
+ * Returns the address up to which the stack at @sp is worth copying. The main thread's ends at the
+ * arguments, and those of other threads below the memory that the thread pointer is in; Go's thread
+ * pointer is among its stacks. Stacks of other coroutines have no end that is known here, and
+ * memory of others above.
+ */
+static __always_inline __u64 stack_end(const struct walk *w, __u64 sp)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u64 main = BPF_CORE_READ(task, mm, start_stack), end = goroutine_end(w, sp);
+
+	if (end)
+		return end;
+	if (w->thread_pointer - sp < STACK_BYTES_MAX)
+		return w->thread_pointer;
+	return main - sp < STACK_BYTES_MAX ? main : sp + 2 * RAW_STACK_MAX;
+}
+
+/*
+ * Copies the stack upwards from the red zone below @sp, page by page, until a page is absent or
+ * beyond @end; returns the number of bytes. In an epilogue, rules lead to registers that were just
+ * popped from there. The page at sp may be absent if the instruction that touches it first is just
+ * faulting. Less is copied while the agent lags behind, because a short stack is better than none.
+ */
+static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, __u64 end)
 {
 	__u64 at = sp - RED_ZONE;
 	__u32 len = 0, n = USER_PAGE - (at & (USER_PAGE - 1)), max = RAW_STACK_MAX - USER_PAGE;
 
-	if (is_short || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
+	if (bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes)
 		max = RAW_STACK_SHORT - USER_PAGE;
 
 	r->stack_at = at;
 	for (int i = 0; i <= RAW_STACK_MAX / USER_PAGE; i++) {
 		if (len > max || len > RAW_STACK_MAX - USER_PAGE || n > USER_PAGE)
+			break;
+		if (r->stack_at + len > end)
 			break;
 		if (!bpf_probe_read_user(r->stack + len, n, (void *)(r->stack_at + len)))
 			len += n;
@@ -61,7 +96,63 @@ static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, int is_s
 }
 
 /*
- * Puts the frames of runtimes' lists behind a stack of @len bytes. Returns the number of words; the
+ * Sends up to RAW_STACK_MAX bytes of a deep stack, from the first page at @at or above that is
+ * present up to one that is absent. Returns the address that they end at, or 0 while the ring is a
+ * quarter full: the innermost part of another stack is worth more.
+ */
+WALK_FN __u64 send_part(__u32 which, __u64 at, __u64 end)
+{
+	__u32 key = walk_number(which), len = 0;
+	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &key);
+
+	if (!r || bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) > ring_wakeup_bytes / 2)
+		return 0;
+	for (int i = 0; i < 2 * RAW_STACK_MAX / USER_PAGE; i++) {
+		if (len > RAW_STACK_MAX - USER_PAGE || at + len >= end)
+			break;
+		if (!bpf_probe_read_user(r->stack + len, USER_PAGE, (void *)(at + len)))
+			len += USER_PAGE;
+		else if (!len)
+			at += USER_PAGE;
+		else
+			break;
+	}
+	if (!len)
+		return at;
+	r->stack_at = at;
+	r->head.stack_len = len;
+	at += len;
+	len = bounded_here(len);
+	if (len > RAW_STACK_MAX)
+		return 0;
+	return bpf_ringbuf_output(&ring, r, __builtin_offsetof(struct raw_record, stack) + len,
+				  BPF_RB_NO_WAKEUP)
+		       ? 0
+		       : at;
+}
+
+/* Sends parts of the stack from the page @at up to @end. Returns true if there were any. */
+static __always_inline int send_parts(struct walk *w, struct raw_record *r, __u32 which, __u64 at,
+				      __u64 end)
+{
+	__u64 outer = ((end + USER_PAGE - 1) & ~(USER_PAGE - 1ULL)) -
+		      RAW_STACK_PARTS_OUTER * RAW_STACK_MAX;
+	__u64 from = at;
+
+	r->head = w->record.head;
+	r->head.type = RECORD_STACK;
+	r->head.n_words = r->head.n_kernel;
+	r->head.n_vm_words = 0;
+	for (int i = 0; i < RAW_STACK_PARTS && at && at < end; i++) {
+		if (i == RAW_STACK_PARTS - RAW_STACK_PARTS_OUTER && at < outer)
+			at = outer;
+		at = send_part(which, at, end);
+	}
+	return at != from;
+}
+
+/*
+ * Puts the frames of runtimes' lists after a stack of @len bytes. Returns the number of words; the
  * innermost ones, if there are more than fit.
  */
 static __always_inline __u32 copy_vm_words(struct raw_record *r, struct walk *w, __u32 len)
@@ -102,6 +193,7 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 {
 	__u32 key = walk_number(which), len, n;
 	struct raw_record *r = bpf_map_lookup_elem(&raw_records, &key);
+	__u64 at, end;
 
 	if (!r)
 		return;
@@ -119,12 +211,15 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 			      (bounded_here(w->record.head.n_kernel) & KERNEL_FRAMES_MAX) *
 				      sizeof(__u64),
 			      w->record.words);
+	end = stack_end(w, w->leaf_regs[UREG_SP]);
+	len = copy_stack(r, w->leaf_regs[UREG_SP], end);
+	at = r->stack_at + len;
 	/*
-	 * The agent can read the rest of the stack of a thread that waits later; and a new process
-	 * faults thousands of times before its mappings are known.
+	 * Parts use the same memory. The agent can read the rest of the stack of a thread that
+	 * waits later.
 	 */
-	len = copy_stack(r, w->leaf_regs[UREG_SP],
-			 which == WALK_OFF || w->record.head.flags & RECORD_FAULT);
+	if (which != WALK_OFF && len && !(at & (USER_PAGE - 1)) && send_parts(w, r, which, at, end))
+		len = copy_stack(r, w->leaf_regs[UREG_SP], end);
 	n = copy_vm_words(r, w, bounded_here(len));
 	r->head = w->record.head;
 	r->head.type = RECORD_RAW;

@@ -84,6 +84,7 @@ enum record_type {
 	RECORD_OFF_LAST = 4, /* a thread has exited: struct off_last_record */
 	RECORD_PROGRAM = 5,  /* a process began, or an exec is done: a header alone */
 	RECORD_FUNCTION = 6, /* memory that names a function: struct function_record */
+	RECORD_STACK = 7,    /* an outer part of the stack of a RECORD_RAW: struct raw_record */
 };
 
 enum record_flags {
@@ -114,7 +115,7 @@ struct record_header {
 	__u64 time_ns; /* CLOCK_MONOTONIC */
 	struct program_id program;
 	__u32 cpu;
-	__u32 stack_len;  /* RECORD_RAW: bytes of stack[] that are valid */
+	__u32 stack_len;  /* RECORD_RAW, RECORD_STACK: bytes of stack[] that are valid */
 	__u16 n_vm_words; /* words of runtimes' lists, which follow the n_words */
 	__u8 off_state;   /* enum off_state */
 	__u8 off_shift;   /* RECORD_OFF: the interval represents 2^off_shift intervals */
@@ -134,6 +135,13 @@ _Static_assert(sizeof(struct record_header) == 88, "record header is an ABI");
 enum {
 	RAW_STACK_MAX = 32 * 1024,
 	RAW_STACK_SHORT = 8 * 1024, /* used when the ring is half full */
+	/*
+	 * The parts of a deeper stack precede the record and have its header, and stack_at and
+	 * stack of their own; their addresses ascend. Pages that are absent lie between them, and
+	 * what is too much: that is in the middle of the stack.
+	 */
+	RAW_STACK_PARTS = 7,
+	RAW_STACK_PARTS_OUTER = 4, /* of the last bytes */
 	RAW_VM_WORDS_MAX = 1024,
 };
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profiler/stack_parts.h"
+
 enum {
 	REST_MAX = 96 << 10, /* bytes of stack above a copy */
 	PIECE = 8 << 10,
@@ -15,6 +17,7 @@ void parked_free(struct parked *p, struct parked_record *r)
 {
 	p->bytes -= r->bytes;
 	free((void *)r->rest.data);
+	outer_stack_free(r->outer);
 	free(r->record);
 	free(r);
 }
@@ -66,7 +69,7 @@ static void read_rest(struct parked_record *r, parked_read_fn read, void *ctx)
 	uint8_t *live = malloc(len ? len : 1);
 
 	r->rest.is_cut = true;
-	if (live && len && read(ctx, rec->stack_at, live, len) == 0) {
+	if (live && len && read && read(ctx, rec->stack_at, live, len) == 0) {
 		unwind_rest_compare(&r->rest, rec->stack, live, len);
 		read_above(r, rec->stack_at + len, read, ctx);
 	}
@@ -74,7 +77,7 @@ static void read_rest(struct parked_record *r, parked_read_fn read, void *ctx)
 }
 
 struct parked_record *parked_new(struct parked *p, const struct raw_record *record, size_t len,
-				 parked_read_fn read, void *ctx)
+				 struct outer_stack **outer, parked_read_fn read, void *ctx)
 {
 	struct parked_record *r;
 
@@ -91,7 +94,8 @@ struct parked_record *parked_new(struct parked *p, const struct raw_record *reco
 	memcpy(r->record, record, len);
 	r->len = len;
 	read_rest(r, read, ctx);
-	r->bytes = sizeof(*r) + len + r->rest.len;
+	r->outer = steal_ptr(outer);
+	r->bytes = sizeof(*r) + len + r->rest.len + (r->outer ? r->outer->bytes : 0);
 	p->bytes += r->bytes;
 	p->n++;
 	return r;

@@ -14,6 +14,8 @@
 #include "bpf/shared/abi.h"
 #include "unwind/walk.h"
 
+struct outer_stack;
+
 struct parked_record {
 	uint32_t file;      /* whose table is missing */
 	uint64_t since_ns;  /* when it was parked (CLOCK_MONOTONIC) */
@@ -21,7 +23,8 @@ struct parked_record {
 	struct raw_record *record;
 	size_t len;
 	struct unwind_rest rest;
-	size_t bytes; /* of memory */
+	struct outer_stack *outer; /* may be NULL */
+	size_t bytes;              /* of memory */
 };
 
 /* Zeros, except for the limit, are an empty list. */
@@ -39,13 +42,15 @@ void parked_fini(struct parked *p);
 typedef int (*parked_read_fn)(void *ctx, uint64_t addr, void *dst, size_t len);
 
 /*
- * Copies @record and the stack above its copy. Returns the parked record, which parked_put() keeps;
- * NULL if there is no room for it.
+ * Copies @record and the stack above its copy, unless @read is NULL, and takes the parts of its
+ * stack, *@outer, which may be NULL. Returns the parked record, which parked_put() keeps; NULL if
+ * there is no room for it.
  */
 struct parked_record *parked_new(struct parked *p, const struct raw_record *record, size_t len,
-				 parked_read_fn read, void *ctx);
+				 struct outer_stack **outer, parked_read_fn read, void *ctx);
 
-/* Keeps @r, which was not in the list: new, or taken before. Returns 0, or -ENOMEM: it is not kept.
+/*
+ * Keeps @r, which was not in the list: new, or taken before. Returns 0, or -ENOMEM: it is not kept.
  */
 int parked_put(struct parked *p, struct parked_record *r);
 void parked_free(struct parked *p, struct parked_record *r);

@@ -25,6 +25,7 @@ bool record_is_valid(const struct record_header *h, size_t len)
 	case RECORD_FUNCTION:
 		return lang_copy_is_valid((const struct function_record *)h, len);
 	case RECORD_RAW:
+	case RECORD_STACK:
 		return len >= offsetof(struct raw_record, stack) &&
 		       h->n_kernel <= KERNEL_FRAMES_MAX && h->n_vm_words <= RAW_VM_WORDS_MAX &&
 		       h->n_vm_words % 2 == 0 &&

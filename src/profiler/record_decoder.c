@@ -22,6 +22,7 @@
 #include "profiler/process_memory.h"
 #include "profiler/record.h"
 #include "profiler/resident.h"
+#include "profiler/stack_parts.h"
 #include "sampler/sampler.h"
 #include "unwind/walk.h"
 
@@ -37,6 +38,9 @@ struct record_decoder {
 	const struct process *program; /* of the current record; NULL: unknown */
 	struct process_memory memory;  /* of its process */
 	struct parked parked;
+	struct stack_parts parts;
+	struct outer_stack *outer;     /* of the current record; may be NULL */
+	struct outer_stack *taken;     /* NULL, or the same, if it is not parked */
 	struct parked_record *resumed; /* the current record, if it was parked */
 	bool is_fault; /* the current record is of a page fault: nothing waits for its stack */
 	bool is_searched;              /* the current stack has a caller that was found by search */
@@ -99,6 +103,7 @@ void record_decoder_free(struct record_decoder *d)
 	if (!d)
 		return;
 	parked_fini(&d->parked);
+	stack_parts_fini(&d->parts);
 	offcpu_free(d->offcpu);
 	sample_counts_free(d->counts);
 	free(d);
@@ -299,6 +304,8 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 		       const uint64_t **out_words, bool *out_complete)
 {
 	const struct record_header *h = &rec->head;
+	/* the stack of a thread that still waits is still in its memory; see keep_stack() */
+	bool is_copied = d->resumed && !(d->flags & RECORD_ASLEEP);
 	uint64_t lists[RAW_VM_WORDS_MAX];
 	struct unwind_walk_input in = {
 		.stack = rec->stack,
@@ -306,10 +313,13 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 		.lists = lists,
 		.n_lists = h->n_vm_words,
 		.stack_at = rec->stack_at,
-		.rest = d->resumed ? &d->resumed->rest : NULL,
-		.read = read_process,
+		.pieces = d->outer ? d->outer->pieces : NULL,
+		.n_pieces = d->outer ? d->outer->n : 0,
+		.rest = is_copied ? &d->resumed->rest : NULL,
+		.read = d->is_fault ? NULL : read_process,
 		.need_file = d->flags & RECORD_NO_TABLES ? NULL : build_table,
 		.lists_are_late = !(d->flags & RECORD_ASLEEP),
+		.is_stopped = d->flags & RECORD_ASLEEP, /* see keep_stack() */
 		.ctx = d,
 	};
 	bool again = true;
@@ -343,7 +353,8 @@ static bool park(struct record_decoder *d, const struct raw_record *rec, size_t 
 	if (!file || (rec->head.flags & RECORD_OFF_CPU && !(d->flags & RECORD_ASLEEP)))
 		return false;
 	if (!r)
-		r = parked_new(&d->parked, rec, len, read_process, d);
+		r = parked_new(&d->parked, rec, len, &d->taken, d->is_fault ? NULL : read_process,
+			       d);
 	if (!r)
 		return false;
 	r->file = file;
@@ -361,7 +372,7 @@ static bool park(struct record_decoder *d, const struct raw_record *rec, size_t 
 	return true;
 }
 
-static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_t len)
+static void on_stack(struct record_decoder *d, const struct raw_record *rec, size_t len)
 {
 	uint64_t words[RECORD_WORDS_MAX], lists[RAW_VM_WORDS_MAX];
 	const uint64_t *walked;
@@ -393,6 +404,16 @@ static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_
 	note_end(d, words, n, complete);
 	stack.n_words = n;
 	weave_and_count(d, &rec->head, &stack);
+}
+
+static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_t len)
+{
+	d->is_fault = rec->head.flags & RECORD_FAULT;
+	d->taken = stack_parts_take(&d->parts, &rec->head);
+	d->outer = d->resumed ? d->resumed->outer : d->taken;
+	on_stack(d, rec, len);
+	outer_stack_free(d->taken);
+	d->taken = d->outer = NULL;
 }
 
 static void on_walked(struct record_decoder *d, const struct sample_record *rec)
@@ -458,6 +479,9 @@ static void on_record(struct record_decoder *d, const void *record, size_t len)
 		break;
 	case RECORD_RAW:
 		on_raw(d, record, len);
+		break;
+	case RECORD_STACK:
+		stack_parts_add(&d->parts, record);
 		break;
 	}
 }

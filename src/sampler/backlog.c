@@ -90,25 +90,33 @@ static struct chunk *chunk_for(struct backlog *b, size_t bytes)
 	return p;
 }
 
-/* Bytes of stack that a RECORD_RAW may keep at the present fill level. */
-static size_t stack_limit(const struct backlog *b)
+/*
+ * Bytes of stack that a record of @type may keep at the present fill level. Outer parts are the
+ * first that it has no room for.
+ */
+static size_t stack_limit(const struct backlog *b, unsigned int type)
 {
+	if (type == RECORD_STACK)
+		return b->bytes < b->max_bytes / 4 ? RAW_STACK_MAX : 0;
 	if (b->bytes < b->max_bytes / 2)
 		return RAW_STACK_MAX;
 	return b->bytes < b->max_bytes ? RAW_STACK_SHORT : STACK_MIN;
 }
 
 /*
- * Number of bytes of a record to store: fewer than @len only for a RECORD_RAW with a long
- * stack.
+ * Number of bytes of a record to store: fewer than @len only for one with a copy of a long stack.
  */
 static size_t stored_len(const struct backlog *b, const void *record, size_t len)
 {
-	const size_t head = offsetof(struct raw_record, stack), limit = stack_limit(b);
+	const size_t head = offsetof(struct raw_record, stack);
 	const struct record_header *h = record;
+	size_t limit;
 
-	if (len < head || h->type != RECORD_RAW || h->stack_len > len - head ||
-	    h->stack_len <= limit)
+	if (len < head || (h->type != RECORD_RAW && h->type != RECORD_STACK) ||
+	    h->stack_len > len - head)
+		return len;
+	limit = stack_limit(b, h->type);
+	if (h->stack_len <= limit)
 		return len;
 	return len - h->stack_len + limit;
 }

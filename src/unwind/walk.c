@@ -101,16 +101,34 @@ static long read_above(const struct unwind_walk_input *in, uint64_t off, void *d
 	return in->read ? in->read(in->ctx, in->stack_at + off, dst, len) : -1;
 }
 
+/* Reads the part of the @len bytes at @addr that was copied with the sample; returns its bytes. */
+static size_t read_copied(const struct unwind_walk_input *in, uint8_t *dst, size_t len,
+			  uint64_t addr)
+{
+	struct unwind_piece piece = { in->stack_at, in->stack_len, in->stack };
+	size_t done = 0;
+
+	for (size_t i = 0; done < len; piece = in->pieces[i++]) {
+		uint64_t off = addr + done - piece.at;
+		size_t n = off >= piece.len ? 0 : piece.len - off;
+
+		if (n > len - done)
+			n = len - done;
+		if (n)
+			memcpy(dst + done, piece.data + off, n);
+		done += n;
+		if (i == in->n_pieces)
+			break;
+	}
+	return done;
+}
+
 static long read_user(void *dst, uint32_t len, uint64_t addr)
 {
 	const struct unwind_walk_input *in = current->in;
 	uint64_t off = addr - in->stack_at;
-	size_t n = off >= in->stack_len ? 0 : in->stack_len - off;
+	size_t n = read_copied(in, dst, len, addr);
 
-	if (n > len)
-		n = len;
-	if (n)
-		memcpy(dst, in->stack + off, n);
 	if (n == len)
 		return 0;
 	if (in->lists_are_late && in->stack_len && in->stack_at - addr <= BELOW_COPY)
@@ -250,13 +268,21 @@ static int walker_step(struct unwind_walker *w)
 	return walk_fail(&w->state, w->in->need_file ? WALK_ERR_BAD_TABLE : WALK_ERR_NO_TABLE_YET);
 }
 
+/* True if the word at @addr was copied with the sample. */
+static bool is_copied(const struct unwind_walk_input *in, uint64_t addr)
+{
+	uint64_t word;
+
+	return read_copied(in, (uint8_t *)&word, sizeof(word), addr) == sizeof(word);
+}
+
 /* True if the walk ended at a return address of zero that was read beyond the copy. */
 static bool ends_beyond_copy(const struct unwind_walker *w)
 {
 	const struct walk *s = &w->state;
 
 	return s->complete && !s->regs[UREG_PC] && !w->in->is_stopped &&
-	       s->regs[UREG_SP] - w->in->stack_at > w->in->stack_len;
+	       !is_copied(w->in, s->regs[UREG_SP] - sizeof(uint64_t));
 }
 
 /*
@@ -377,10 +403,14 @@ static bool stands_as_copied(struct unwind_walker *w)
 	size_t n = 0, first;
 	uint64_t low, off;
 
-	while (n < w->frames.n && in_copy(w, n, &off))
-		n++;
-	if (n == w->frames.n || (!in->read && !in->rest))
+	if (!w->beyond_copy || (!in->read && !in->rest))
 		return true;
+	while (n < w->frames.n && is_copied(in, w->frames.frames[n].cfa - sizeof(uint64_t)))
+		n++;
+	if (n == w->frames.n)
+		return true;
+	for (n = 0; in_copy(w, n, &off); n++)
+		;
 	if (!in->stack_len)
 		return !in->lists_are_late;
 	first = n > FRAMES_ALIKE ? n - FRAMES_ALIKE : 0;

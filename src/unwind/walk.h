@@ -33,12 +33,21 @@ struct unwind_rest {
 	bool is_cut; /* the stack may be longer: what follows is not read at all */
 };
 
+/* Memory of the process at the instant of the sample. */
+struct unwind_piece {
+	uint64_t at;
+	size_t len;
+	const uint8_t *data;
+};
+
 struct unwind_walk_input {
 	struct unwind_process process;
 	uint64_t regs[UREG_COUNT];
 	const uint8_t *stack; /* a copy of the stack from the address stack_at on */
 	size_t stack_len;
 	uint64_t stack_at;
+	const struct unwind_piece *pieces; /* more of the stack, above the copy, ascending */
+	size_t n_pieces;
 	const struct unwind_rest *rest; /* NULL: @read has the memory above the copy */
 	uint64_t thread_pointer;
 	/* The process is stopped: what @read returns is as good as the copy of the stack. */

@@ -8,13 +8,15 @@ int test_record(void);
 int test_record_decoder(void);
 int test_resident(void);
 int test_sample_counts(void);
+int test_stack_parts(void);
 int test_touch_map(void);
 int test_waits(void);
 
 int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
-	return test_address_space() + test_offcpu() + test_parked() + test_record() +
-	       test_record_decoder() + test_resident() + test_sample_counts() + test_touch_map() +
+	return test_address_space() +
+	       test_offcpu() + test_parked() + test_record() + test_record_decoder() +
+	       test_resident() + test_sample_counts() + test_stack_parts() + test_touch_map() +
 	       test_waits();
 }

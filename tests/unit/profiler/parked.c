@@ -58,10 +58,11 @@ static void end(struct scene *s)
 
 static struct parked_record *park(struct scene *s, uint32_t pid)
 {
+	struct outer_stack *none = NULL;
 	struct parked_record *r;
 
 	s->record.head.pid = pid;
-	r = parked_new(&s->parked, &s->record, RECORD, read_live, s);
+	r = parked_new(&s->parked, &s->record, RECORD, &none, read_live, s);
 	if (r)
 		assert_int_equal(parked_put(&s->parked, r), 0);
 	return r;
@@ -97,6 +98,19 @@ static void a_stack_that_cannot_be_read_is_cut(void **state)
 	assert_true(r->rest.is_cut);
 	assert_int_equal(r->rest.len, 0);
 	assert_int_equal(r->rest.alike[0], 0);
+	end(s);
+}
+
+static void a_stack_that_is_not_read_is_cut(void **state)
+{
+	struct scene *s = begin();
+	struct outer_stack *none = NULL;
+	struct parked_record *r = parked_new(&s->parked, &s->record, RECORD, &none, NULL, NULL);
+
+	assert_non_null(r);
+	assert_true(r->rest.is_cut);
+	assert_int_equal(r->rest.len, 0);
+	parked_free(&s->parked, r);
 	end(s);
 }
 
@@ -138,5 +152,5 @@ static void records_are_taken_and_put_back(void **state)
 }
 
 TEST_GROUP(test_parked, TEST(copies_the_stack_up_to_its_end),
-	   TEST(a_stack_that_cannot_be_read_is_cut), TEST(a_process_has_a_part_of_the_memory),
-	   TEST(records_are_taken_and_put_back))
+	   TEST(a_stack_that_cannot_be_read_is_cut), TEST(a_stack_that_is_not_read_is_cut),
+	   TEST(a_process_has_a_part_of_the_memory), TEST(records_are_taken_and_put_back))

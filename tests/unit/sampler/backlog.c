@@ -76,6 +76,25 @@ static void stores_shorter_stacks_when_half_full(void **state)
 	}
 }
 
+static void has_no_room_for_outer_parts_when_a_quarter_full(void **state)
+{
+	_cleanup_(backlog_freep) struct backlog *b = backlog(4 * (HEAD + RAW_STACK_MAX));
+	static struct raw_record r;
+	size_t len;
+
+	r.head.type = RECORD_STACK;
+	r.head.stack_len = RAW_STACK_MAX;
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(backlog_put(b, &r, HEAD + RAW_STACK_MAX), 0);
+	put_raw(b, 1, RAW_STACK_MAX);
+	assert_int_equal(first(b, &len)->head.stack_len, RAW_STACK_MAX);
+	backlog_pop(b);
+	assert_int_equal(first(b, &len)->head.stack_len, 0);
+	assert_int_equal(len, HEAD);
+	backlog_pop(b);
+	assert_int_equal(first(b, &len)->head.stack_len, RAW_STACK_MAX);
+}
+
 static void a_shorter_stack_keeps_the_words_behind_it(void **state)
 {
 	_cleanup_(backlog_freep) struct backlog *b = backlog(HEAD);
@@ -155,6 +174,7 @@ static void accepts_invalid_records(void **state)
 
 TEST_GROUP(test_backlog, TEST(returns_the_oldest_record_first),
 	   TEST(stores_shorter_stacks_when_half_full),
+	   TEST(has_no_room_for_outer_parts_when_a_quarter_full),
 	   TEST(a_shorter_stack_keeps_the_words_behind_it),
 	   TEST(reports_that_its_limit_is_exceeded), TEST(works_as_a_queue_indefinitely),
 	   TEST(accepts_invalid_records))

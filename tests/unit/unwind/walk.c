@@ -199,6 +199,30 @@ static void a_complete_copy_needs_no_other_reads(void **state)
 	end(&s);
 }
 
+static void outer_pieces_of_the_copy_need_no_other_reads(void **state)
+{
+	enum { FIRST = FRAME_WORDS * COPIED, SECOND = FIRST + FRAME_WORDS * 10 + 1 };
+	struct unwind_piece pieces[2];
+	struct scene s;
+	uint64_t why;
+
+	begin(&s);
+	pieces[0] = (struct unwind_piece){ STACK + 8ULL * FIRST, 8ULL * (SECOND - FIRST),
+					   (const uint8_t *)(s.copy + FIRST) };
+	pieces[1] = (struct unwind_piece){ STACK + 8ULL * SECOND, 8ULL * (WORDS - SECOND),
+					   (const uint8_t *)(s.copy + SECOND) };
+	s.in.pieces = pieces;
+	s.in.n_pieces = 2;
+	memset(s.live, 0, sizeof(s.live));
+	assert_int_equal(walk(&s, &why), N_FRAMES + 1);
+	assert_int_equal(why, 0);
+	/* what lies between them is read later, and is known to be different */
+	pieces[0].len -= 8ULL * FRAME_WORDS;
+	assert_true(walk(&s, &why) < N_FRAMES);
+	assert_int_equal(why, WALK_ERR_STACK_CHANGED);
+	end(&s);
+}
+
 static void reports_that_a_table_was_not_ready(void **state)
 {
 	struct scene s;
@@ -559,6 +583,7 @@ TEST_GROUP_OF_X86_64(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still
 		     TEST(reads_nothing_below_a_copy_later),
 		     TEST(does_not_mix_in_the_stack_of_another_call),
 		     TEST(a_complete_copy_needs_no_other_reads),
+		     TEST(outer_pieces_of_the_copy_need_no_other_reads),
 		     TEST(reports_that_a_table_was_not_ready),
 		     TEST(a_walk_that_waits_reads_the_stack_of_that_time),
 		     TEST(a_walk_that_waits_knows_that_the_stack_had_changed),
