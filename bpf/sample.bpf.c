@@ -15,6 +15,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "bpf/lib/read.h"
+#include "bpf/lib/select.h"
 #include "bpf/lib/walk_state.h"
 
 enum {
@@ -27,8 +28,6 @@ const volatile __u32 collect_kernel = 1;
 const volatile __u32 collect_user = 1;
 const volatile __u32 collect_idle = 0;
 const volatile __u32 languages = 0; /* that the program knows, of the kind of its stage */
-const volatile __u32 selected_only = 0;
-const volatile __u32 select_children = 0; /* with selected_only: children of selected processes */
 const volatile __u32 ring_wakeup_bytes = 0;
 const volatile __u32 n_walks = 1; /* states of walks per CPU */
 const volatile __u64 code_mask = ~0ULL;
@@ -58,14 +57,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct unwind_process);
 } processes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, PROCESSES_MAX);
-	__type(key, __u32);
-	__type(value,
-	       __u64); /* start of the process (struct program_id), 0 if the agent chose it */
-} selected SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -452,10 +443,8 @@ int on_sample(struct perf_event_ctx *ctx)
 		c->n[COUNTER_IDLE]++;
 		return 0;
 	}
-	if (selected_only && !bpf_map_lookup_elem(&selected, &pid)) {
-		c->n[COUNTER_FILTERED]++;
+	if (select_excludes(c, pid, SELECT_NO_CPU))
 		return 0;
-	}
 	record_begin(w, id);
 	w->record.head.event = event_number(ctx, event_of_perf);
 	take_sample(ctx, c, w, pid);

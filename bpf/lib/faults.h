@@ -106,10 +106,7 @@ static __always_inline int fault_begin(struct counters *c, __u32 pid, __u64 addr
 	if (!fault_counts(address))
 		return 0;
 	c->n[COUNTER_SAMPLES]++;
-	if (!selected_only || bpf_map_lookup_elem(&selected, &pid))
-		return 1;
-	c->n[COUNTER_FILTERED]++;
-	return 0;
+	return !select_excludes(c, pid, SELECT_NO_CPU);
 }
 
 SEC("raw_tp")

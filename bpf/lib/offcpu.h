@@ -129,6 +129,9 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 	t->out_ns = now;
 	t->out_clock = now - cpu->ahead_ns;
 	t->chosen = off_choose(cpu, t, tid, now);
+	/* rules may exclude a process whose threads are known already */
+	if (t->chosen == OFF_CHOSEN && select_excluding_rule(task->tgid, SELECT_NO_OFF_CPU))
+		t->chosen = OFF_NOT_CHOSEN;
 	if (t->chosen == OFF_CHOSEN)
 		off_stack(ctx, c, t);
 }

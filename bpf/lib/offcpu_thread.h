@@ -81,7 +81,7 @@ static __always_inline int off_is_selected(struct task_struct *task)
 {
 	__u32 pid = task->tgid;
 
-	if (selected_only && !bpf_map_lookup_elem(&selected, &pid))
+	if (select_excluding_rule(pid, SELECT_NO_OFF_CPU))
 		return 0;
 	return !off_cgroup_id || off_in_cgroup(task);
 }

@@ -52,11 +52,7 @@ static __always_inline int probe_is_due(__u32 event)
 static __always_inline int probe_begin(struct counters *c, __u32 event, __u32 pid)
 {
 	c->n[COUNTER_SAMPLES]++;
-	if (selected_only && !bpf_map_lookup_elem(&selected, &pid)) {
-		c->n[COUNTER_FILTERED]++;
-		return 0;
-	}
-	return probe_is_due(event);
+	return !select_excludes(c, pid, SELECT_NO_CPU) && probe_is_due(event);
 }
 
 SEC("tracepoint")

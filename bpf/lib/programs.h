@@ -36,6 +36,7 @@ int on_exec(void *ctx)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 
+	select_exec(pid);
 	if (!selected_only || bpf_map_lookup_elem(&selected, &pid))
 		send_program((void *)bpf_get_current_task(), pid, 0);
 	return 0;
@@ -46,16 +47,11 @@ int on_fork(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *parent = (void *)ctx->args[0], *child = (void *)ctx->args[1];
 	__u32 parent_pid = BPF_CORE_READ(parent, tgid), child_pid = BPF_CORE_READ(child, tgid);
-	__u64 start_ns;
 
 	if (parent_pid == child_pid)
 		return 0;
-	if (selected_only) {
-		if (!select_children || !bpf_map_lookup_elem(&selected, &parent_pid))
-			return 0;
-		start_ns = BPF_CORE_READ(child, start_boottime);
-		bpf_map_update_elem(&selected, &child_pid, &start_ns, BPF_ANY);
-	}
+	if (!select_fork(parent_pid, child_pid, BPF_CORE_READ(child, start_boottime)))
+		return 0;
 	newcomer_inherit(parent, child);
 	send_program(child, child_pid, parent_pid);
 	return 0;

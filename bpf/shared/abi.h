@@ -337,8 +337,32 @@ enum counter {
 	COUNTER_MAX,
 };
 
-/* The counters of one CPU; walk errors are counted by reason. */
+/*
+ * An entry of the map of selected processes: a target of the recording, or the decision of the
+ * agent's rules (src/metadata/select_rules.h), which may exclude the process.
+ */
+enum {
+	SELECT_RULES_MAX = 64,                 /* a power of two */
+	SELECT_NO_RULE = SELECT_RULES_MAX - 1, /* the number that stands for none */
+};
+
+enum select_flags {
+	SELECT_NO_CPU = 1 << 0,     /* not sampled */
+	SELECT_NO_OFF_CPU = 1 << 1, /* nor is it recorded where its threads wait */
+	SELECT_EXCLUDED = SELECT_NO_CPU | SELECT_NO_OFF_CPU,
+	SELECT_UNTIL_EXEC = 1 << 2, /* another program of the process may be decided otherwise */
+};
+
+struct selection {
+	__u64 start_ns; /* of the process (struct program_id), 0 if the agent chose it */
+	__u32 flags;    /* enum select_flags */
+	__u32 rule;     /* number of the rule that decided, from 0 */
+};
+_Static_assert(sizeof(struct selection) == 16, "selections are an ABI");
+
+/* The counters of one CPU; walk errors are counted by reason, excluded samples by rule. */
 struct counters {
 	__u64 n[COUNTER_MAX];
 	__u64 walk_errors[WALK_ERR_MAX];
+	__u64 excluded[SELECT_RULES_MAX];
 };

@@ -22,14 +22,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/agent_log.h"
 #include "agent/config.h"
 #include "agent/parts.h"
+#include "agent/selector.h"
 #include "agent/setup.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/file_limit.h"
-#include "base/logfmt.h"
 #include "export/export.h"
 #include "lang/lang.h"
 #include "metadata/process_info.h"
@@ -53,6 +53,7 @@ enum {
 
 struct agent {
 	struct agent_opts opts;
+	struct agent_log log;
 	struct agent_parts parts;
 	uint64_t window_ns, probability_interval_ns;
 	uint32_t freq_hz, probability;
@@ -62,6 +63,7 @@ struct agent {
 
 	uint64_t started_ns, window_start_ns, window_end_ns, next_upkeep_ns;
 	uint64_t next_draw_ns;
+	uint64_t excluded_before[SELECT_RULES_MAX]; /* counts of earlier rules, by their numbers */
 	uint64_t longest_gap_ns;  /* longest time between two reads of the ring, in this window */
 	uint64_t last_longest_ns; /* and in the previous one */
 	bool window_is_late;
@@ -82,24 +84,6 @@ void agent_prepare(struct agent_prepared *out)
 }
 
 /* ---- setup ------------------------------------------------------------------------- */
-
-static void agent_log(struct agent *a, const char *line)
-{
-	if (a->opts.log)
-		a->opts.log(a->opts.ctx, line);
-}
-
-/* Logs @begin, which is part of a logfmt line, followed by error="@why". */
-static void agent_log_error(struct agent *a, const char *begin, const char *why)
-{
-	_cleanup_(buf_fini) struct buf line = { 0 };
-
-	buf_put_str(&line, begin);
-	logfmt_put(&line, " error", why);
-	buf_put_byte(&line, 0);
-	if (buf_error(&line) == 0)
-		agent_log(a, (const char *)line.data);
-}
 
 /*
  * Copies the settings that may change while the agent runs. Other settings are read once, in
@@ -147,6 +131,7 @@ int agent_open(struct agent **out, const struct agent_opts *opts, struct err *er
 	if (!a)
 		return -ENOMEM;
 	a->opts = *opts;
+	a->log = (struct agent_log){ opts->log, opts->ctx };
 	a->opts.config = NULL;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_mutex_init(&a->stats_lock, NULL);
@@ -259,8 +244,9 @@ static int submit_window(struct agent *a, uint64_t now_ns)
 		return r;
 	pthread_mutex_lock(&a->lock);
 	if (session_count_waits(a->parts.session) < 0)
-		agent_log(a, "level=error msg=\"cannot count waits that have not ended, so their "
-			     "time is missing from this window\"");
+		agent_log_line(&a->log,
+			       "level=error msg=\"cannot count waits that have not ended, so their "
+			       "time is missing from this window\"");
 	reap(a);
 	old = session_swap_counts(a->parts.session, fresh);
 	session_sweep_files(a->parts.session, old);
@@ -317,50 +303,60 @@ static void draw_interval(struct agent *a, uint64_t now_ns)
 	pthread_mutex_unlock(&a->stats_lock);
 }
 
+/* Replaces the rules of selection and applies them to all processes. Owns @fresh. */
+static void apply_selection(struct agent *a, struct selector *fresh)
+{
+	const struct process_rules rules = selector_rules(fresh);
+	struct session_stats now;
+
+	pthread_mutex_lock(&a->lock);
+	session_set_rules(a->parts.session, &rules);
+	if (session_stats(a->parts.session, &now) == 0)
+		memcpy(a->excluded_before, now.sampler.counts.excluded, sizeof(a->excluded_before));
+	pthread_mutex_unlock(&a->lock);
+	selector_free(a->parts.selector);
+	a->parts.selector = fresh;
+	agent_log_selection(&a->log, a->parts.selector);
+}
+
 /*
- * Applies the configuration of agent_reload(). The labeler is created first, because it is the only
- * step that can fail; an invalid rule thus leaves all settings unchanged.
+ * Applies the configuration of agent_reload(). The steps that can fail come first; an invalid rule
+ * thus leaves all settings unchanged.
  */
 static void apply_config(struct agent *a)
 {
 	_cleanup_(agent_config_freep) struct agent_config *c =
 		atomic_exchange(&a->next_config, NULL);
+	_cleanup_(selector_freep) struct selector *selector = NULL;
 	struct labeler *labeler;
 	struct err err = { 0 };
 
 	if (!c)
 		return;
-	if (setup_labeler(&labeler, c, a->opts.fetcher, &err) < 0) {
-		agent_log_error(
-			a, "level=error msg=\"cannot apply the new labels, keeping the old ones\"",
-			err.msg);
+	if (setup_selector(&selector, c, &err) < 0 ||
+	    setup_labeler(&labeler, c, a->opts.fetcher, &err) < 0) {
+		agent_log_error(&a->log,
+				"level=error msg=\"cannot apply new rules, keeping the old\"",
+				err.msg);
 		return;
 	}
+	apply_selection(a, steal_ptr(&selector));
 	set_reloadable(a, c);
 	session_set_keep_cpus(a->parts.session, setup_has_cpu_label(c));
 	a->next_draw_ns = 0;
 	symbolizer_thread_set_labeler(a->parts.symbolizer_thread, labeler);
-	agent_log(a, "level=info msg=\"configuration applied\"");
+	agent_log_line(&a->log, "level=info msg=\"configuration applied\"");
 }
 
 /* Logs each unsupported runtime once, however many processes it has. */
 static void log_runtime(struct agent *a, const struct lang_runtime *u)
 {
 	bool *is_logged = &a->is_logged[u - langs_runtimes(session_langs(a->parts.session))->all];
-	_cleanup_(buf_fini) struct buf line = { 0 };
 
 	if (*is_logged)
 		return;
 	*is_logged = true;
-	buf_put_str(&line, "level=warn msg=\"language runtime is not supported\"");
-	logfmt_put(&line, " runtime", u->name);
-	logfmt_put(&line, " version", u->version);
-	logfmt_put(&line, " file", u->path);
-	logfmt_put(&line, " reason", u->problem);
-	logfmt_put(&line, " effect", u->effect);
-	buf_put_byte(&line, 0);
-	if (buf_error(&line) == 0)
-		agent_log(a, (const char *)line.data);
+	agent_log_unsupported(&a->log, u);
 }
 
 static void log_unsupported(struct agent *a)
@@ -380,6 +376,8 @@ static void update_stats(struct agent *a, uint64_t now_ns)
 {
 	const struct stats_sources sources = {
 		.session = a->parts.session,
+		.selector = a->parts.selector,
+		.excluded_before = a->excluded_before,
 		.process_info = a->parts.process_info,
 		.symbolizer_thread = a->parts.symbolizer_thread,
 		.lock = &a->lock,
@@ -428,7 +426,7 @@ static void end_window_if_due(struct agent *a, uint64_t now_ns)
 	/* the statistics reported with a window are those of its end */
 	update_stats(a, now_ns);
 	if (submit_window(a, now_ns) < 0)
-		agent_log(a, "level=error msg=\"not enough memory for a new window\"");
+		agent_log_line(&a->log, "level=error msg=\"not enough memory for a new window\"");
 }
 
 /* Returns true if less than the limit divided by @share is free. */
@@ -587,8 +585,10 @@ int agent_run(struct agent *a, struct err *err)
 		return r;
 	if (session_offcpu_error(a->parts.session))
 		agent_log_error(
-			a, "level=warn msg=\"cannot record off-CPU time, sampling CPU time only\"",
+			&a->log,
+			"level=warn msg=\"cannot record off-CPU time, sampling CPU time only\"",
 			session_offcpu_error(a->parts.session));
+	agent_log_selection(&a->log, a->parts.selector);
 	a->started_ns = a->window_start_ns = session_start_ns(a->parts.session);
 	a->window_end_ns = a->started_ns + a->window_ns;
 	atomic_store(&a->is_sampling, true);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "metadata/rules.h"
+#include "metadata/select_rules.h"
 #include "options/arguments.h"
 #include "options/config_file.h"
 #include "sampler/cpu_list.h"
@@ -162,6 +163,9 @@ int agent_config_check(const struct agent_config *c, struct err *err)
 	vec_fini(&cpus);
 	if (r == 0)
 		r = check_credentials(c, err);
+	if (r == 0 && c->select.len > SELECT_RULES_LIMIT)
+		r = err_set(err, -EINVAL, "select may not be repeated more than %d times",
+			    SELECT_RULES_LIMIT);
 	if (r == 0 && c->symbol_cache && symbol_cache_check(c->symbol_cache, err) < 0)
 		r = -EINVAL;
 	return r;

@@ -70,6 +70,29 @@ static void put_labelled(struct buf *out, const char *name, const char *label, c
 
 /* ---- sampling ---------------------------------------------------------------------- */
 
+/* A number distinguishes equal rules; 0 stands for processes that no rule matches. */
+static void put_exclusions(struct buf *out, const struct agent_stats *s)
+{
+	static const char name[] = "cameo_rule_samples_excluded_total";
+
+	head(out, name, "counter",
+	     "Samples that the kernel excluded by each rule of selection, since the rules were "
+	     "loaded.");
+	for (size_t i = 0; i < s->n_exclusions; i++) {
+		const struct agent_exclusion *e = &s->exclusions[i];
+
+		buf_printf(out, "%s{number=\"%u\",rule=\"", name, e->number);
+		put_value(out, e->rule);
+		buf_printf(out, "\"} %" PRIu64 "\n", e->n_samples);
+	}
+}
+
+/* Samples that rules of selection excluded. */
+static uint64_t n_excluded(const struct agent_stats *s)
+{
+	return s->session.sampler.counts.n[COUNTER_FILTERED] + s->session.records.n_excluded_late;
+}
+
 static void put_samples(struct buf *out, const struct agent_stats *s)
 {
 	const struct counters *c = &s->session.sampler.counts;
@@ -82,6 +105,16 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 		     s->session.records.n_excluded);
 	put_labelled(out, "cameo_samples_excluded_total", "reason", "rule",
 		     s->symbolizer_thread.n_samples_dropped);
+	put_labelled(out, "cameo_samples_excluded_total", "reason", "selection",
+		     c->n[COUNTER_FILTERED]);
+	put_labelled(out, "cameo_samples_excluded_total", "reason", "selection_late",
+		     s->session.records.n_excluded_late);
+	put_exclusions(out, s);
+	counter(out, "cameo_selection_decisions_total", s->session.procs.n_decisions,
+		"Decisions of rules of selection about processes.");
+	counter(out, "cameo_waits_excluded_total", s->session.records.n_off_excluded,
+		"Waits of processes that rules of selection exclude, recorded before the kernel "
+		"knew.");
 	counter(out, "cameo_samples_raw_total", s->session.records.n_raw,
 		"Samples whose stack was walked in user space.");
 	counter(out, "cameo_samples_raw_unknown_total", s->session.records.n_raw_failed,
@@ -439,8 +472,11 @@ void agent_metrics_line(struct buf *out, const struct agent_stats *s,
 	struct stack_sums now = sum_stacks(&s->symbolizer_thread.symbolize);
 	struct stack_sums old = sum_stacks(&before->symbolizer_thread.symbolize);
 
-	buf_printf(out, "level=info msg=agent samples=%.0f lost=%" PRIu64 " complete_percent=", n,
-		   session_n_lost(&s->session) - session_n_lost(&before->session));
+	buf_printf(out,
+		   "level=info msg=agent samples=%.0f lost=%" PRIu64 " excluded=%" PRIu64
+		   " complete_percent=",
+		   n, session_n_lost(&s->session) - session_n_lost(&before->session),
+		   n_excluded(s) - n_excluded(before));
 	put_percent(out, now.complete - old.complete, now.all - old.all);
 	buf_put_str(out, " searched_percent=");
 	put_percent(out, now.searched - old.searched, now.all - old.all);

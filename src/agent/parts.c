@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/config.h"
+#include "agent/selector.h"
 #include "agent/setup.h"
 #include "base/vec.h"
 #include "metadata/labeler.h"
@@ -45,6 +46,7 @@ static struct sampler_opts sampler_options(const struct agent_parts *p,
 		.idle = c->idle,
 		.off_cpu = c->off_cpu,
 		.off_min_ns = c->off_min,
+		.by_rules = true, /* a reload may add some */
 		.all_native = c->native_frames == NATIVE_FRAMES_ALL,
 		.stats = true,
 		.stats_fd = o->stats_fd,
@@ -102,6 +104,7 @@ static int open_session(struct agent_parts *p, const struct agent_parts_opts *o,
 		.keep_cpus = setup_has_cpu_label(c),
 		.exclude_self = c->exclude_self,
 		.keeps_priority = true,
+		.rules = selector_rules(p->selector),
 		.on_thread = on_thread,
 		.ctx = p,
 	};
@@ -168,6 +171,8 @@ int agent_parts_open(struct agent_parts *p, const struct agent_parts_opts *o, st
 	if (r == 0)
 		r = setup_labeler(&labeler, o->config, o->fetcher, err);
 	if (r == 0)
+		r = setup_selector(&p->selector, o->config, err);
+	if (r == 0)
 		r = open_session(p, o, err);
 	if (r < 0) {
 		labeler_free(labeler);
@@ -181,6 +186,7 @@ void agent_parts_close(struct agent_parts *p)
 {
 	symbolizer_thread_free(p->symbolizer_thread);
 	session_free(p->session);
+	selector_free(p->selector);
 	process_info_store_free(p->process_info);
 	vec_fini(&p->cpus);
 	free(p->debuginfod);

@@ -18,12 +18,14 @@ struct err;
 struct export_window;
 struct fetcher;
 struct process_info_store;
+struct selector;
 struct session;
 struct symbolizer_thread;
 
 /* All are owned. Zeros before agent_parts_open() and after agent_parts_close(). Do not move it. */
 struct agent_parts {
 	struct memory_plan plan;
+	struct selector *selector;
 	struct session *session;
 	struct process_info_store *process_info;
 	struct symbolizer_thread *symbolizer_thread;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent/config.h"
+#include "agent/selector.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/err.h"
@@ -87,6 +88,17 @@ int setup_labeler(struct labeler **out, const struct agent_config *c, struct fet
 	opts.n_env = env.n;
 	opts.n_service = env.n_service;
 	return labeler_new(out, &opts, err);
+}
+
+int setup_selector(struct selector **out, const struct agent_config *c, struct err *err)
+{
+	const struct selector_opts opts = {
+		.rules = (const char *const *)c->select.data,
+		.n_rules = c->select.len,
+		.root = c->root ? c->root : "/",
+	};
+
+	return selector_new(out, &opts, err);
 }
 
 /* Is @word an element of @list, which is separated by commas or spaces? */

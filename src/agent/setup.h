@@ -9,10 +9,12 @@ struct err;
 struct fetcher;
 struct labeler;
 struct process_info_store;
+struct selector;
 
-/* 0; -EINVAL with the reason; -ENOMEM. */
+/* Returns 0; -EINVAL with the reason; -ENOMEM. */
 int setup_process_info(struct process_info_store **out, const struct agent_config *c,
 		       struct err *err);
+int setup_selector(struct selector **out, const struct agent_config *c, struct err *err);
 /* @fetcher, which is borrowed, queries the kubelet if one is configured. */
 int setup_labeler(struct labeler **out, const struct agent_config *c, struct fetcher *fetcher,
 		  struct err *err);

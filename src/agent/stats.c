@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "agent/selector.h"
 #include "lang/lang.h"
 #include "metadata/process_info.h"
 #include "opener/opener.h"
@@ -123,6 +124,33 @@ static void collect_session(struct agent_stats *s, struct session *session)
 	list_top_files(s, session);
 }
 
+static void add_exclusion(struct agent_stats *s, const struct stats_sources *from, uint32_t rule,
+			  const char *text)
+{
+	struct agent_exclusion *e = &s->exclusions[s->n_exclusions++];
+	uint64_t n = s->session.sampler.counts.excluded[rule];
+
+	*e = (struct agent_exclusion){
+		.number = rule == SELECT_NO_RULE ? 0 : rule + 1,
+		.n_samples = n - from->excluded_before[rule],
+	};
+	snprintf(e->rule, sizeof(e->rule), "%s", text);
+}
+
+/* Rules that exclude are listed even if they excluded nothing. */
+static void list_exclusions(struct agent_stats *s, const struct stats_sources *from)
+{
+	size_t n = selector_count(from->selector);
+
+	s->n_exclusions = 0;
+	for (size_t i = 0; i < n; i++)
+		if (selector_exclude_text(from->selector, i))
+			add_exclusion(s, from, (uint32_t)i,
+				      selector_exclude_text(from->selector, i));
+	if (!selector_includes_others(from->selector))
+		add_exclusion(s, from, SELECT_NO_RULE, "");
+}
+
 void stats_collect(struct agent_stats *s, const struct stats_sources *from)
 {
 	pthread_mutex_lock(from->lock);
@@ -131,6 +159,7 @@ void stats_collect(struct agent_stats *s, const struct stats_sources *from)
 	s->jit_symbols_bytes = jit_symbols_bytes(session_jits(from->session));
 	s->n_labelled_processes = process_info_store_count(from->process_info);
 	list_unsupported(s, from->session);
+	list_exclusions(s, from);
 	symbolizer_thread_stats(from->symbolizer_thread, &s->symbolizer_thread);
 	collect_usage(s);
 }

@@ -16,6 +16,7 @@
 #include "symbolize/symbolizer_thread.h"
 
 struct process_info_store;
+struct selector;
 
 enum { AGENT_TOP_FILES = 20 };
 
@@ -29,6 +30,13 @@ struct agent_file {
 struct agent_runtime {
 	char name[24], version[24];
 	const char *problem; /* static text */
+};
+
+/* A rule of selection and the samples that it excluded. */
+struct agent_exclusion {
+	char rule[200];  /* "" if no rule matched */
+	uint32_t number; /* of the rule, from 1; 0: no rule */
+	uint64_t n_samples;
 };
 
 struct agent_stats {
@@ -58,6 +66,8 @@ struct agent_stats {
 	uint64_t n_unsent; /* samples not symbolized in time at the end */
 	size_t n_top;
 	struct agent_file top[AGENT_TOP_FILES]; /* the largest, in descending order */
+	size_t n_exclusions;
+	struct agent_exclusion exclusions[SELECT_RULES_MAX];
 	size_t n_unsupported;
 	struct agent_runtime unsupported[LANG_RUNTIMES_MAX];
 };
@@ -65,6 +75,8 @@ struct agent_stats {
 /* The parts that are measured; borrowed. */
 struct stats_sources {
 	struct session *session;
+	const struct selector *selector;
+	const uint64_t *excluded_before; /* SELECT_RULES_MAX counts that are not of its rules */
 	struct process_info_store *process_info;
 	struct symbolizer_thread *symbolizer_thread;
 	pthread_mutex_t *lock; /* of the session; the caller does not hold it */

@@ -16,6 +16,7 @@
 #include "cli/commands.h"
 #include "cli/recording.h"
 #include "codec/format.h"
+#include "metadata/select_rules.h"
 #include "options/arguments.h"
 #include "sampler/events.h"
 #include "symbol/demangle.h"
@@ -37,6 +38,7 @@ struct record_args {
 	bool all, inherit;
 	struct pid_list pids;
 	char *cgroup;
+	struct option_texts select;
 
 	uint64_t freq_hz; /* 0: not given */
 	struct option_texts events;
@@ -66,6 +68,13 @@ static const struct option_spec options[] = {
 	OPTION(TEXT, 0, "cgroup", "NAME", cgroup, "Profile this cgroup and those below it",
 	       .details = "NAME is the cgroup's path in the hierarchy, as shown in "
 			  "/proc/PID/cgroup, or its directory."),
+	OPTION(TEXTS, 0, "select", "RULE", select,
+	       "With --all or --cgroup: select processes by a rule include|exclude "
+	       "KEY=PATTERN...; the first rule that matches decides",
+	       .check = select_rule_check,
+	       .details = "The rules are those of select in the configuration of cameo agent: KEY "
+			  "is comm, exe, uid, cgroup, container_id, container, runtime, namespace, "
+			  "pod, unit or slice. Stacks of excluded processes are not walked."),
 	OPTION(FLAG, 0, "inherit", NULL, inherit, "Profile child processes too (default)"),
 	OPTION(FLAG, 0, "no-inherit", NULL, inherit,
 	       "Do not profile the children of --pid processes or of the command",
@@ -309,6 +318,11 @@ static int check_selection(const struct record_args *a, bool command, struct err
 	if (n > 1)
 		return err_set(err, -EINVAL,
 			       "--all, --pid, --cgroup and a command cannot be used together");
+	if (a->select.len && (command || a->pids.len))
+		return err_set(err, -EINVAL, "--select cannot be used with --pid or a command");
+	if (a->select.len > SELECT_RULES_LIMIT)
+		return err_set(err, -EINVAL, "--select may not be repeated more than %d times",
+			       SELECT_RULES_LIMIT);
 	if (!a->kernel && !a->user)
 		return err_set(err, -EINVAL,
 			       "--no-kernel and --no-user together would record nothing");
@@ -341,6 +355,8 @@ static void copy_options(struct recording_opts *o, const struct record_args *a)
 
 	o->pids = a->pids;
 	o->cgroup = a->cgroup;
+	o->rules = (const char *const *)a->select.data;
+	o->n_rules = a->select.len;
 	o->freq_hz = a->freq_hz ? (uint32_t)a->freq_hz : DEFAULT_FREQ_HZ;
 	o->max_stack = (uint32_t)a->max_stack;
 	o->per_thread = a->per_thread;

@@ -22,6 +22,7 @@
 #include <sys/signalfd.h>
 
 #include "agent/privileges.h"
+#include "agent/selector.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -55,6 +56,7 @@ struct recording {
 	const struct recording_opts *opts;
 	struct network network;
 	struct session *session;
+	struct selector *selector;
 	struct outfile *out;
 	struct child child;
 	int epoll_fd, signal_fd;
@@ -207,7 +209,8 @@ static int open_output(struct recording *rec, struct err *err)
 static int open_session(struct recording *rec, struct err *err)
 {
 	const struct recording_opts *o = rec->opts;
-	const struct session_opts opts = {
+	const struct selector_opts selection = { o->rules, o->n_rules, "/" };
+	struct session_opts opts = {
 		.sampler = {
 			.freq_hz = o->freq_hz,
 			.events = o->events.data,
@@ -232,6 +235,11 @@ static int open_session(struct recording *rec, struct err *err)
 		.keep_times = format_has_times(o->format),
 	};
 
+	int r = selector_new(&rec->selector, &selection, err);
+
+	if (r < 0)
+		return r;
+	opts.rules = selector_rules(rec->selector);
 	return session_open(&rec->session, &opts, err);
 }
 
@@ -459,6 +467,7 @@ static int recording_finish(struct recording *rec, uint64_t start_cpu_ns, struct
 		.duration_ns = rec->end_ns - rec->start_ns,
 		.path = rec->opts->path,
 		.langs = session_langs(rec->session),
+		.selects = rec->opts->n_rules > 0,
 		.verbose = rec->opts->verbose,
 		.start_cpu_ns = start_cpu_ns,
 		.sampling_cpu_ns = own_cpu_ns() - start_cpu_ns,
@@ -532,6 +541,7 @@ static void recording_fini(struct recording *rec)
 		closep(&rec->pid_fds.data[i]);
 	vec_fini(&rec->pid_fds);
 	session_free(rec->session);
+	selector_free(rec->selector);
 	network_close(&rec->network);
 	outfile_free(rec->out);
 	closep(&rec->signal_fd);

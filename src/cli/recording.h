@@ -15,9 +15,11 @@
 #include "symbolize/symbolize.h"
 
 struct recording_opts {
-	struct pid_list pids; /* empty, without a command and a cgroup: the whole machine */
-	char **command;       /* ends with NULL; NULL: none */
-	const char *cgroup;   /* its path in the hierarchy or its directory; NULL: none */
+	struct pid_list pids;     /* empty, without a command and a cgroup: the whole machine */
+	char **command;           /* ends with NULL; NULL: none */
+	const char *cgroup;       /* its path in the hierarchy or its directory; NULL: none */
+	const char *const *rules; /* of selection (metadata/select_rules.h) */
+	size_t n_rules;           /* without --pid and a command */
 	uint32_t freq_hz;
 	struct event_list events; /* what is sampled; empty: CPU time, at freq_hz */
 	uint32_t max_stack;       /* frames from the leaf; 0: all */

@@ -55,6 +55,17 @@ static void print_losses(const struct summary *s)
 	}
 }
 
+/* Prints how many samples the rules of selection excluded, also if there were none. */
+static void print_excluded(const struct summary *s)
+{
+	uint64_t n =
+		s->session.sampler.counts.n[COUNTER_FILTERED] + s->session.records.n_excluded_late;
+
+	if (s->selects)
+		fprintf(stderr, "cameo: %llu sample%s excluded by --select\n",
+			(unsigned long long)n, n == 1 ? " was" : "s were");
+}
+
 /* Prints a line for each language runtime that samples hit and whose functions cannot be read. */
 static void print_unsupported(const struct langs *l)
 {
@@ -295,6 +306,7 @@ void summary_print(const struct summary *s)
 	if (s->what == SYMBOLIZE_OFF || s->what == SYMBOLIZE_WALL)
 		print_waits(s);
 	print_searched(st);
+	print_excluded(s);
 	print_losses(s);
 	print_unsupported(s->langs);
 	print_generated(s);

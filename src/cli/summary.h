@@ -32,6 +32,7 @@ struct summary {
 	const char *path;                /* of the profile; "-": standard output */
 	const struct langs *langs;       /* may be NULL */
 	struct package_hints hints;      /* packages that would name functions */
+	bool selects;                    /* rules exclude processes */
 	bool verbose;                    /* print costs, and why names are missing */
 };
 

@@ -20,6 +20,7 @@
 #include "process/mapping_set.h"
 #include "process/program_identity.h"
 #include "process/program_maps.h"
+#include "process/program_selection.h"
 #include "process/programs.h"
 #include "process/runtimes.h"
 #include "sampler/sampler.h"
@@ -145,6 +146,7 @@ static void on_fork(struct process_table *p, const struct sideband_event *ev)
 		e->is_stale = true;
 		return;
 	}
+	e->selection = parent->selection;
 	memcpy(e->info.comm, parent->info.comm, sizeof(e->info.comm));
 	e->is_named = parent->info.comm[0];
 	e->info.exe = parent->info.exe;
@@ -240,8 +242,11 @@ void process_table_handle(struct process_table *p, const struct sideband_event *
 		break;
 	case SIDEBAND_COMM:
 		e = programs_get(&p->programs, ev->pid);
-		if (e && ev->pid == ev->tid && !is_late(e, ev))
-			program_set_comm(e, ev->name);
+		if (!e || ev->pid != ev->tid || is_late(e, ev))
+			break;
+		program_set_comm(e, ev->name);
+		if (p->programs.selection.rules.by_comm)
+			programs_mark_undecided(&p->programs, e);
 		break;
 	}
 }
@@ -286,6 +291,24 @@ const struct process *process_table_identify(struct process_table *p, uint32_t p
 	struct program *e = programs_identify(&p->programs, pid, time_ns, id, is_sure);
 
 	return e ? &e->info : NULL;
+}
+
+void process_table_set_rules(struct process_table *p, const struct process_rules *rules)
+{
+	program_selection_set(&p->programs, rules);
+}
+
+void process_table_select(struct process_table *p, uint64_t now_ns)
+{
+	program_selection_run(&p->programs, now_ns);
+}
+
+bool process_table_excludes(struct process_table *p, const struct process *program, uint32_t flag)
+{
+	const struct selection *s =
+		program_selection_get(&p->programs, program ? program_of(program) : NULL);
+
+	return s->flags & flag;
 }
 
 int process_table_mappings(struct process_table *p, const struct process *program, uint64_t now_ns,

@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "process/process.h"
+#include "process/process_rules.h"
 #include "process/sideband.h"
 
 struct file_table;
@@ -43,7 +44,7 @@ DEFINE_FREEP(struct process_table, process_table_free)
 
 /*
  * @sync applies all events that have happened before it is called. The table calls it after it has
- * read /proc, to find out if what it read was still of the expected program.
+ * read /proc, to find out if the expected program was still running then.
  */
 void process_table_set_sync(struct process_table *p, void (*sync)(void *ctx), void *ctx);
 
@@ -52,6 +53,21 @@ void process_table_set_sync(struct process_table *p, void (*sync)(void *ctx), vo
  * Returns 0 or -errno.
  */
 int process_table_follow(struct process_table *p, uint32_t pid);
+
+/*
+ * Decides by @rules, which are copied, which processes are profiled, from now on and for all that
+ * are known. With sampler_opts.by_rules.
+ */
+void process_table_set_rules(struct process_table *p, const struct process_rules *rules);
+
+/* Decides about the programs for which that is due. Call it in each turn. */
+void process_table_select(struct process_table *p, uint64_t now_ns);
+
+/*
+ * Returns true if the rules exclude @program, or NULL for one that is unknown, from what @flag
+ * (enum select_flags) stands for. The kernel does so only once it knows the decision.
+ */
+bool process_table_excludes(struct process_table *p, const struct process *program, uint32_t flag);
 
 /* Reads all running processes, or those followed. Returns 0 or -errno. */
 int process_table_scan(struct process_table *p);

@@ -73,6 +73,7 @@ void programs_map(struct programs *p, struct program *e, const struct file_ref *
 		map.file_off = 0;
 	if (map.file && !e->info.exe && is_file_name(ref->path)) {
 		e->info.exe = map.file;
+		programs_mark_undecided(p, e);
 		e->exe = (struct executable_key){
 			.inode = ref->inode,
 			.device = ref->dev_major << DEVICE_MINOR_BITS | ref->dev_minor,

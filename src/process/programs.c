@@ -75,6 +75,12 @@ void programs_mark_dirty(struct programs *p, struct program *e)
 	e->dirty = vec_push(&p->dirty, e->info.pid) == 0;
 }
 
+void programs_mark_undecided(struct programs *p, struct program *e)
+{
+	if (p->selection.rules.select && !e->is_undecided)
+		e->is_undecided = vec_push(&p->selection.undecided, e->info.pid) == 0;
+}
+
 void program_set_comm(struct program *e, const char *comm)
 {
 	memset(e->info.comm, 0, sizeof(e->info.comm));
@@ -104,6 +110,7 @@ void programs_fini(struct programs *p)
 	vec_fini(&p->dirty);
 	index_fini(&p->by_pid);
 	executables_fini(&p->executables);
+	vec_fini(&p->selection.undecided);
 }
 
 /* Assigns a slot to a pid that has none. */
@@ -145,6 +152,7 @@ struct program *programs_add(struct programs *p, uint32_t pid, uint64_t start_ns
 		return NULL;
 	e->info.pid = pid;
 	e->info.start_ns = start_ns;
+	e->selection = old ? old->selection : p->selection.rules.unknown;
 	e->maps = mapping_set_new();
 	if (!e->maps) {
 		free(e);
@@ -161,6 +169,7 @@ struct program *programs_add(struct programs *p, uint32_t pid, uint64_t start_ns
 		return NULL;
 	}
 	p->stats.n_running++;
+	programs_mark_undecided(p, e);
 	return e;
 }
 

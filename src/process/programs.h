@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "process/executables.h"
 #include "process/process.h"
+#include "process/process_rules.h"
 #include "process/runtimes.h"
 
 struct file_table;
@@ -46,6 +47,19 @@ struct program {
 	bool unmapped_is_final; /* see struct unwind_process */
 	struct runtimes runtimes;
 	uint64_t next_reread_ns;
+	struct selection selection; /* the last decision about it, or one that it inherited */
+	bool is_undecided;          /* a decision is due */
+};
+
+/* For program_selection.h. */
+struct program_decisions {
+	struct process_rules rules;
+	struct {
+		VEC(uint32_t);
+	} undecided;         /* pids of programs to decide about; may have ended */
+	size_t next;         /* of the undecided ones */
+	size_t cursor;       /* slot that is decided about again next */
+	uint64_t recheck_ns; /* when that was done last */
 };
 
 struct programs {
@@ -61,6 +75,7 @@ struct programs {
 	} free_slots;
 	struct index by_pid; /* maps to a slot */
 	struct executables executables;
+	struct program_decisions selection;
 	struct {
 		VEC(uint32_t);
 	} dirty;                 /* pids of programs to publish */
@@ -98,10 +113,13 @@ void programs_end(struct programs *p, struct program *e, uint64_t time_ns);
 /* Makes the next publication include the program. */
 void programs_mark_dirty(struct programs *p, struct program *e);
 
+/* The program has started or changed: it is decided about soon, if there are rules. */
+void programs_mark_undecided(struct programs *p, struct program *e);
+
 /* Applies all events that have happened, if the table has a callback for this. */
 void programs_apply_events(struct programs *p);
 
-/* Copies the name, and zeros behind it, because threads are compared by their bytes. */
+/* Copies the name, and zeros after it, because threads are compared by their bytes. */
 void program_set_comm(struct program *e, const char *comm);
 
 /* See process_table_mark_files() and process_table_reap(). */

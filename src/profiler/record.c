@@ -78,6 +78,16 @@ bool record_is_own(struct process_table *procs, const struct process *p,
 	return p && (pid_t)p->ppid == getpid();
 }
 
+bool record_is_excluded(struct process_table *procs, const struct process *p,
+			const struct record_header *h)
+{
+	bool is_sample =
+		h->type == RECORD_SAMPLE || h->type == RECORD_RAW || h->type == RECORD_STACK;
+
+	return is_sample && h->pid && !(h->flags & RECORD_OFF_CPU) &&
+	       process_table_excludes(procs, p, SELECT_NO_CPU);
+}
+
 void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX])
 {
 	memcpy(out, rec->stack + rec->head.stack_len, rec->head.n_vm_words * sizeof(*out));

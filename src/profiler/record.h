@@ -31,6 +31,14 @@ struct sample_counts_thread record_thread(const struct process *p, const struct 
 bool record_is_own(struct process_table *procs, const struct process *p,
 		   const struct record_header *h);
 
+/*
+ * Returns true if the record is a sample that was taken before the kernel knew that rules exclude
+ * its process. Rules do not apply to the idle task. Records of waits are not excluded here, because
+ * each begin needs its end.
+ */
+bool record_is_excluded(struct process_table *procs, const struct process *p,
+			const struct record_header *h);
+
 /* Copies the frames of runtimes' lists that were read with the sample to @out. */
 void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX]);
 

@@ -64,20 +64,21 @@ static void count_wait(void *ctx, const struct offcpu_time *t)
 					   .state = (uint8_t)t->state,
 					   .is_thinned = t->is_thinned,
 					   .place_plus_1 = t->place_plus_1 };
+	const struct process *p = process_table_find(d->opts.procs, t->thread->pid, d->now_ns);
 	int r;
 
+	if (process_table_excludes(d->opts.procs, p, SELECT_NO_OFF_CPU)) {
+		d->stats.n_off_excluded += t->count;
+		return;
+	}
 	if (is_full(d)) {
 		d->stats.n_no_room += t->count;
 		return;
 	}
 	r = sample_counts_add_wait(d->counts, t->thread, &wait, t->words, t->n_words);
 	d->stats.n_no_room += r < 0 ? t->count : 0;
-	if (r == SAMPLE_COUNTS_NEW_THREAD && d->opts.on_thread) {
-		const struct process *p =
-			process_table_find(d->opts.procs, t->thread->pid, d->now_ns);
-
+	if (r == SAMPLE_COUNTS_NEW_THREAD && d->opts.on_thread)
 		d->opts.on_thread(d->opts.thread_ctx, t->thread, p ? p->ppid : 0);
-	}
 }
 
 int record_decoder_new(struct record_decoder **out, const struct record_decoder_opts *opts)
@@ -508,6 +509,10 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 		resident_map(d->opts.resident, h);
 	if (d->opts.exclude_self && record_is_own(d->opts.procs, d->program, h)) {
 		d->stats.n_excluded++;
+		return;
+	}
+	if (record_is_excluded(d->opts.procs, d->program, h)) {
+		d->stats.n_excluded_late += h->type != RECORD_STACK;
 		return;
 	}
 	process_table_count_recorded(d->opts.procs, d->program);

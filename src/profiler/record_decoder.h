@@ -56,6 +56,8 @@ struct record_decoder_opts {
 struct record_decoder_stats {
 	uint64_t n_samples;  /* counted */
 	uint64_t n_excluded; /* of this process and its children */
+	/* Samples, and waits, of programs that rules exclude, recorded before the kernel knew. */
+	uint64_t n_excluded_late, n_off_excluded;
 	uint64_t n_bad;
 	uint64_t n_no_room;    /* not counted: max_counts_bytes was reached, or no memory */
 	uint64_t n_complete;   /* stacks that reach their outermost frame by rules, or need none */

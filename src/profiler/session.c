@@ -262,6 +262,7 @@ static int session_drain(struct session *s, uint64_t ns, bool all)
 	s->now_ns = clock_monotonic_ns();
 	s->wait_ns = 2 * ns;
 	r = apply_events(s);
+	process_table_select(s->parts.procs, s->now_ns);
 	if (r == 0)
 		r = ring_reader_drain(s->parts.ring);
 	table_maker_poll(file_table_maker(s->parts.files), 0);
@@ -451,6 +452,8 @@ int session_start(struct session *s, struct err *err)
 	r = apply_events(s);
 	if (r < 0)
 		return err_set(err, r, "cannot watch processes: %s", strerror(-r));
+	if (s->opts.rules.select)
+		session_set_rules(s, &s->opts.rules);
 	r = ring_reader_start(s->parts.ring);
 	if (r < 0)
 		return err_set(err, r, "cannot start the ring reader thread: %s", strerror(-r));
@@ -502,6 +505,11 @@ int session_stop(struct session *s, struct err *err)
 void session_set_keep_cpus(struct session *s, bool keep)
 {
 	record_decoder_set_keep_cpus(s->parts.decoder, keep);
+}
+
+void session_set_rules(struct session *s, const struct process_rules *rules)
+{
+	process_table_set_rules(s->parts.procs, rules);
 }
 
 const _Atomic uint32_t *session_kernel_changes(const struct session *s)

@@ -128,6 +128,11 @@ bool session_program_has_ended(struct session *s, uint32_t pid, uint64_t start_n
 void session_set_keep_cpus(struct session *s, bool keep);
 /* Ends the readers without work, to release their memory. The next request starts others. */
 void session_stop_idle_readers(struct session *s);
+/*
+ * With sampler_opts.by_rules: replaces the rules that decide which processes are profiled. They are
+ * applied to all processes at once.
+ */
+void session_set_rules(struct session *s, const struct process_rules *rules);
 /* Pauses or resumes sampling. Returns 0 or -errno. */
 int session_pause(struct session *s, bool pause);
 struct file_table *session_files(struct session *s);

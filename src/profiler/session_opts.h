@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "process/process_rules.h"
 #include "sampler/sampler.h"
 
 struct sample_counts_thread;
@@ -44,6 +45,8 @@ struct session_opts {
 	bool exclude_self; /* ignore this process and its children */
 	/* Keep the raised priority of the calling thread after session_stop(). */
 	bool keeps_priority;
+	/* With sampler.by_rules: which processes are profiled; see session_set_rules(). */
+	struct process_rules rules;
 	/* Called for a thread's first sample in this window. May be NULL. */
 	void (*on_thread)(void *ctx, const struct sample_counts_thread *thread, uint32_t ppid);
 	void *ctx;

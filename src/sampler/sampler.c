@@ -119,7 +119,7 @@ static int prepare_programs(struct sampler *s, struct err *err)
 	s->skel->rodata->selected_only = s->opts.targets_only;
 	s->skel->rodata->select_children = !s->opts.no_children;
 	s->skel->rodata->ring_wakeup_bytes = bytes / 2;
-	if (!s->opts.targets_only)
+	if (!s->opts.targets_only && !s->opts.by_rules)
 		bpf_map__set_max_entries(s->skel->maps.selected, 1);
 	s->skel->rodata->n_walks = n_walks;
 	s->skel->rodata->code_mask = arch_code_mask();
@@ -578,10 +578,45 @@ int sampler_fd(const struct sampler *s)
 
 int sampler_add_target(struct sampler *s, uint32_t pid)
 {
-	uint64_t any = 0;
+	struct selection any = { 0 };
 
 	return bpf_map__update_elem(s->skel->maps.selected, &pid, sizeof(pid), &any, sizeof(any),
 				    BPF_ANY);
+}
+
+static bool get_selection(const struct sampler *s, uint32_t pid, struct selection *out)
+{
+	return bpf_map__lookup_elem(s->skel->maps.selected, &pid, sizeof(pid), out, sizeof(*out),
+				    0) == 0;
+}
+
+void sampler_select_by_rules(struct sampler *s, bool by_rules)
+{
+	if (s->skel->bss)
+		s->skel->bss->select_by_rules = by_rules;
+}
+
+/* The kernel knows the start of a process that it has seen the fork of. */
+int sampler_select(struct sampler *s, uint32_t pid, const struct selection *selection)
+{
+	struct selection own = *selection, old;
+
+	if (get_selection(s, pid, &old) && old.start_ns)
+		own.start_ns = old.start_ns;
+	return bpf_map__update_elem(s->skel->maps.selected, &pid, sizeof(pid), &own, sizeof(own),
+				    BPF_ANY);
+}
+
+/* Returns true if samples of the process are walked, or will be when the rules have decided. */
+static bool is_profiled(const struct sampler *s, uint32_t pid)
+{
+	struct selection selection;
+
+	if (!s->opts.targets_only && !s->opts.by_rules)
+		return true;
+	if (!get_selection(s, pid, &selection))
+		return !s->opts.targets_only;
+	return (selection.flags & SELECT_EXCLUDED) != SELECT_EXCLUDED;
 }
 
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p)
@@ -596,11 +631,8 @@ int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_pro
 void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages)
 {
 	uint16_t walk, lists;
-	uint64_t ignored;
 
-	if (!s->opts.user ||
-	    (s->opts.targets_only && bpf_map__lookup_elem(s->skel->maps.selected, &pid, sizeof(pid),
-							  &ignored, sizeof(ignored), 0) < 0))
+	if (!s->opts.user || !is_profiled(s, pid))
 		return;
 	walk_programs_request(s->walks, languages, &walk, &lists);
 }
@@ -633,18 +665,17 @@ void sampler_remove_process(struct sampler *s, uint32_t pid)
 /* The pid may belong to a new process already, which the kernel has selected since. */
 static void end_target(struct sampler *s, uint32_t pid, uint64_t start_ns)
 {
-	uint64_t selected;
+	struct selection selected;
 
-	if (bpf_map__lookup_elem(s->skel->maps.selected, &pid, sizeof(pid), &selected,
-				 sizeof(selected), 0) == 0 &&
-	    (!selected || selected == start_ns))
+	if (get_selection(s, pid, &selected) &&
+	    (!selected.start_ns || selected.start_ns == start_ns))
 		bpf_map__delete_elem(s->skel->maps.selected, &pid, sizeof(pid), 0);
 }
 
 void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns)
 {
 	sampler_remove_process(s, pid);
-	if (s->opts.targets_only)
+	if (s->opts.targets_only || s->opts.by_rules)
 		end_target(s, pid, start_ns);
 }
 
@@ -654,6 +685,8 @@ static void counters_add(struct counters *sum, const struct counters *c)
 		sum->n[i] += c->n[i];
 	for (int i = 0; i < WALK_ERR_MAX; i++)
 		sum->walk_errors[i] += c->walk_errors[i];
+	for (int i = 0; i < SELECT_RULES_MAX; i++)
+		sum->excluded[i] += c->excluded[i];
 }
 
 int sampler_stats(const struct sampler *s, struct sampler_stats *out)

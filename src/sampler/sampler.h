@@ -126,6 +126,13 @@ int sampler_fd(const struct sampler *s);
  */
 int sampler_add_target(struct sampler *s, uint32_t pid);
 /*
+ * With by_rules: whether sampler_select() decides what is profiled; until then, everything is.
+ * Processes for which it was not called are profiled.
+ */
+void sampler_select_by_rules(struct sampler *s, bool by_rules);
+/* Stores the decision about @pid. Returns 0, or -E2BIG if there are too many processes. */
+int sampler_select(struct sampler *s, uint32_t pid, const struct selection *selection);
+/*
  * Publishes where the mappings and runtimes of @pid are, so that the BPF program can walk its
  * stacks. Returns 0 or -errno.
  */

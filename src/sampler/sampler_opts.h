@@ -21,6 +21,7 @@ struct sampler_opts {
 	bool in_cgroup;             /* only tasks in cgroup_fd and its descendants */
 	int cgroup_fd;              /* directory of the cgroup; borrowed */
 	bool targets_only;          /* only processes of sampler_add_target() and their children */
+	bool by_rules;              /* sampler_select() may exclude processes */
 	bool all_native;            /* keep native frames of interpreters too */
 	bool off_cpu;               /* record blocked time too */
 	bool faults;                /* record page faults */

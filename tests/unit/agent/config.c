@@ -103,6 +103,11 @@ static void every_mistake_is_reported_with_its_line(void **state)
 		{ "demangle = all", "file:1: demangle \"all\": expected full, short or no" },
 		{ "native-frames = none", "native-frames \"none\": expected some or all" },
 		{ "tenant = a\x01", "file:1: tenant: the value contains control characters" },
+		{ "freq = 19\nrule = comm=x : keep",
+		  "file:2: rule \"comm=x : keep\": unknown action \"keep\": expected set" },
+		{ "select = exclude com=x",
+		  "file:1: select \"exclude com=x\": unknown key \"com\": expected comm, exe" },
+		{ "\nselect = drop", "file:2: select \"drop\": expected include or exclude" },
 		{ "probability = 101", "expected a whole number between 1 and 100" },
 	};
 
@@ -251,6 +256,20 @@ static void refuses_options_that_exclude_each_other(void **state)
 	}
 }
 
+static void limits_the_rules_of_selection(void **state)
+{
+	struct agent_config *c = fresh();
+	struct err err = { 0 };
+
+	for (int i = 0; i < 63; i++)
+		assert_int_equal(text(c, "select = exclude comm=x", NULL), 0);
+	assert_int_equal(agent_config_check(c, &err), 0);
+	assert_int_equal(text(c, "select = exclude comm=x", NULL), 0);
+	assert_int_equal(agent_config_check(c, &err), -EINVAL);
+	assert_string_equal(err.msg, "select may not be repeated more than 63 times");
+	agent_config_free(c);
+}
+
 static void a_reload_keeps_options_that_cannot_change(void **state)
 {
 	struct agent_config *old = fresh(), *c = fresh();
@@ -283,4 +302,4 @@ TEST_GROUP(test_config, TEST(has_defaults), TEST(reads_a_file),
 	   TEST(refuses_values_that_are_too_long_or_not_text), TEST(every_key_is_also_a_flag),
 	   TEST(wrong_flags_are_refused), TEST(flags_take_precedence_over_the_file),
 	   TEST(defaults_can_be_replaced), TEST(refuses_options_that_exclude_each_other),
-	   TEST(a_reload_keeps_options_that_cannot_change))
+	   TEST(limits_the_rules_of_selection), TEST(a_reload_keeps_options_that_cannot_change))

@@ -10,6 +10,7 @@ int test_metrics(void);
 int test_parts(void);
 int test_privileges(void);
 int test_report(void);
+int test_selector(void);
 
 int main(int argc, char **argv)
 {
@@ -17,5 +18,5 @@ int main(int argc, char **argv)
 
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	return test_config() + test_memory_plan() + test_metrics() + test_parts() +
-	       test_privileges() + test_report();
+	       test_privileges() + test_report() + test_selector();
 }

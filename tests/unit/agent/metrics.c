@@ -26,12 +26,14 @@ static void omits_the_share_of_complete_stacks_without_samples(void **state)
 	s[1].symbolizer_thread.symbolize.by_kind[0][WALK_OK] = 7;
 	s[0].symbolizer_thread.symbolize = s[1].symbolizer_thread.symbolize;
 	line(&none, &s[0], &s[1]);
-	assert_non_null(strstr((char *)none.data, " samples=0 lost=0 complete_percent=- "));
+	assert_non_null(
+		strstr((char *)none.data, " samples=0 lost=0 excluded=0 complete_percent=- "));
 	s[0].session.records.n_samples += 2;
 	s[0].symbolizer_thread.symbolize.by_kind[0][WALK_OK]++;
 	s[0].symbolizer_thread.symbolize.by_kind[0][WALK_ERR_NO_RULE]++;
 	line(&half, &s[0], &s[1]);
-	assert_non_null(strstr((char *)half.data, " samples=2 lost=0 complete_percent=50.00 "));
+	assert_non_null(
+		strstr((char *)half.data, " samples=2 lost=0 excluded=0 complete_percent=50.00 "));
 }
 
 static void counts_stacks_found_by_search_apart(void **state)
@@ -104,7 +106,30 @@ static void unsupported_runtimes_have_a_metric(void **state)
 			       "\\\"9\",reason=\"unknown version\"} 1\n"));
 }
 
-TEST_GROUP(test_metrics, TEST(unsupported_runtimes_have_a_metric),
-	   TEST(every_loss_is_in_the_metrics),
+static void excluded_samples_are_counted_by_rule(void **state)
+{
+	_cleanup_(freep) struct agent_stats *s = calloc(2, sizeof(*s));
+	_cleanup_(buf_fini) struct buf text = { 0 }, log = { 0 };
+
+	s[0].session.sampler.counts.n[COUNTER_FILTERED] = 9;
+	s[0].session.records.n_excluded_late = 2;
+	s[0].n_exclusions = 2;
+	s[0].exclusions[0] = (struct agent_exclusion){ "exclude comm=\"a b\"", 3, 8 };
+	s[0].exclusions[1] = (struct agent_exclusion){ .n_samples = 1 };
+	agent_metrics_text(&text, &s[0], NULL);
+	buf_put_byte(&text, 0);
+	assert_non_null(strstr((char *)text.data,
+			       "\ncameo_rule_samples_excluded_total{number=\"3\","
+			       "rule=\"exclude comm=\\\"a b\\\"\"} 8\n"));
+	assert_non_null(strstr((char *)text.data, "{number=\"0\",rule=\"\"} 1\n"));
+	assert_non_null(strstr((char *)text.data,
+			       "\ncameo_samples_excluded_total{reason=\"selection\"} 9\n"
+			       "cameo_samples_excluded_total{reason=\"selection_late\"} 2\n"));
+	line(&log, &s[0], &s[1]);
+	assert_non_null(strstr((char *)log.data, " excluded=11 "));
+}
+
+TEST_GROUP(test_metrics, TEST(excluded_samples_are_counted_by_rule),
+	   TEST(unsupported_runtimes_have_a_metric), TEST(every_loss_is_in_the_metrics),
 	   TEST(omits_the_share_of_complete_stacks_without_samples),
 	   TEST(counts_stacks_found_by_search_apart), TEST(counts_lost_samples_by_reason))

@@ -10,6 +10,7 @@
 #include "agent/config.h"
 #include "agent/stats.h"
 #include "base/err.h"
+#include "options/config_file.h"
 #include "tests/test.h"
 #include "tests/unit/profiler/kernel.h"
 
@@ -92,9 +93,14 @@ static void statistics_add_up_memory(void **state)
 	_cleanup_(agent_config_freep) struct agent_config *c = fresh_config();
 	_cleanup_(freep) struct agent_stats *s = calloc(1, sizeof(*s));
 	struct agent_parts p;
-	struct stats_sources from = { .lock = &lock };
+	const uint64_t before[SELECT_RULES_MAX] = { 0 };
+	struct stats_sources from = { .lock = &lock, .excluded_before = before };
 
+	assert_int_equal(config_file_assign(&(struct option_set){ agent_config_options, c },
+					    "select", "include comm=x", NULL),
+			 0);
 	assert_int_equal(open_parts(&p, c, NULL), 0);
+	from.selector = p.selector;
 	from.session = p.session;
 	from.process_info = p.process_info;
 	from.symbolizer_thread = p.symbolizer_thread;
@@ -106,6 +112,9 @@ static void statistics_add_up_memory(void **state)
 	assert_true(s->cpu_ns > 0);
 	assert_int_equal(s->n_labelled_processes, 0);
 	assert_int_equal(s->n_unsupported, 0);
+	/* the rule excludes nothing itself, but what it does not match is excluded */
+	assert_int_equal(s->n_exclusions, 1);
+	assert_int_equal(s->exclusions[0].number, 0);
 	assert_int_equal(stats_held_bytes(s), s->rss_bytes + s->worker_rss_bytes + s->maps_bytes +
 						      s->children_bytes + s->copies_bytes);
 	assert_int_equal(s->most_bytes, stats_held_bytes(s));

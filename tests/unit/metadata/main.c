@@ -10,6 +10,7 @@ int test_labeler(void);
 int test_metadata_labels(void);
 int test_process_info(void);
 int test_rules(void);
+int test_select_rules(void);
 
 int main(int argc, char **argv)
 {
@@ -17,5 +18,6 @@ int main(int argc, char **argv)
 
 	role_main(argc, argv, roles, 1);
 	return test_cgroup() + test_container_files() + test_containers() + test_kubelet() +
-	       test_labeler() + test_metadata_labels() + test_process_info() + test_rules();
+	       test_labeler() + test_metadata_labels() + test_process_info() + test_rules() +
+	       test_select_rules();
 }

@@ -97,6 +97,20 @@ void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages)
 	s->expected |= languages;
 }
 
+void sampler_select_by_rules(struct sampler *s, bool by_rules)
+{
+	s->by_rules = by_rules;
+}
+
+int sampler_select(struct sampler *s, uint32_t pid, const struct selection *selection)
+{
+	struct published *to = machine_published(s, pid);
+
+	to->selection = *selection;
+	to->n_selections++;
+	return 0;
+}
+
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p)
 {
 	struct published *to = machine_published(s, pid);

@@ -23,6 +23,8 @@ struct published {
 	bool has_ended;
 	bool is_target;
 	struct unwind_process process;
+	struct selection selection;
+	uint32_t n_selections; /* calls of sampler_select() */
 };
 
 struct sampler {
@@ -32,6 +34,7 @@ struct sampler {
 	struct executable_key executable_key;
 	struct executable executable;
 	uint32_t n_executables, n_executables_removed;
+	bool by_rules;
 	uint32_t expected; /* languages of sampler_expect() */
 	/* The result of sampler_get_thread(), which returns -ENOENT if its tid is 0. */
 	struct off_thread thread;

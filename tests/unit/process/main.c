@@ -7,6 +7,7 @@ int test_jit_source(void);
 int test_jit_symbols(void);
 int test_mapping_set(void);
 int test_process_table(void);
+int test_program_selection(void);
 int test_sideband(void);
 int test_sideband_event(void);
 int test_table_maker(void);
@@ -22,6 +23,7 @@ int main(int argc, char **argv)
 	n_failed += test_jit_symbols();
 	n_failed += test_mapping_set();
 	n_failed += test_process_table();
+	n_failed += test_program_selection();
 	n_failed += test_sideband();
 	n_failed += test_sideband_event();
 	n_failed += test_table_maker();

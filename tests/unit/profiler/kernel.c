@@ -238,6 +238,15 @@ int sampler_fd(const struct sampler *s)
 	return s->fd;
 }
 
+void sampler_select_by_rules(struct sampler *s, bool by_rules)
+{
+}
+
+int sampler_select(struct sampler *s, uint32_t pid, const struct selection *selection)
+{
+	return 0;
+}
+
 int sampler_add_target(struct sampler *s, uint32_t pid)
 {
 	if (kernel->n_targets < KERNEL_TARGETS)
