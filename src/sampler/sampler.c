@@ -26,6 +26,7 @@
 #include "sampler/fault_probe.h"
 #include "sampler/kernel_error.h"
 #include "sampler/sched_probe.h"
+#include "sampler/sparse_maps.h"
 #include "sampler/task_iterator.h"
 #include "sampler/walk_programs.h"
 
@@ -53,7 +54,7 @@ struct sampler {
 	struct sched_probe *off; /* NULL: not requested, or refused for the reason in off_error */
 	char off_error[sizeof(((struct err *)NULL)->msg)];
 	int stats_fd;
-	uint64_t fixed_bytes; /* kernel memory of all maps except the chunks */
+	uint64_t fixed_bytes; /* kernel memory of the maps that do not grow */
 	uint32_t n_possible;
 	sampler_record_fn fn;
 	void *fn_ctx;
@@ -121,6 +122,7 @@ static int prepare_programs(struct sampler *s, struct err *err)
 	s->skel->rodata->ring_wakeup_bytes = bytes / 2;
 	if (!s->opts.targets_only && !s->opts.by_rules)
 		bpf_map__set_max_entries(s->skel->maps.selected, 1);
+	sparse_maps_prepare(s->skel, s->opts.targets_only);
 	s->skel->rodata->n_walks = n_walks;
 	s->skel->rodata->code_mask = arch_code_mask();
 	bpf_map__set_max_entries(s->skel->maps.raw_records, s->n_possible * n_walks + 1);
@@ -178,17 +180,6 @@ static uint64_t up_to(uint64_t n, uint64_t multiple)
 	return (n + multiple - 1) / multiple * multiple;
 }
 
-/* A preallocated hash has an element and at least one bucket for each entry. */
-static uint64_t hash_bytes(uint64_t n, uint64_t key, uint64_t value)
-{
-	enum { ELEMENT = 48, BUCKET = 16 };
-	uint64_t n_buckets = 1;
-
-	while (n_buckets < n)
-		n_buckets *= 2;
-	return n_buckets * BUCKET + n * (ELEMENT + up_to(key, 8) + up_to(value, 8));
-}
-
 static void add_map(const struct bpf_map *map, const struct sample_bpf *skel,
 		    struct sampler_memory *out)
 {
@@ -202,7 +193,7 @@ static void add_map(const struct bpf_map *map, const struct sample_bpf *skel,
 		break;
 	case BPF_MAP_TYPE_HASH:
 	case BPF_MAP_TYPE_LRU_HASH:
-		out->fixed_bytes += hash_bytes(n, bpf_map__key_size(map), value);
+		out->fixed_bytes += sparse_maps_hash_bytes(map, n);
 		break;
 	default:
 		out->fixed_bytes += up_to(n * value, 4096);
@@ -332,12 +323,16 @@ static uint64_t map_bytes(const struct bpf_map *map)
 	return bytes;
 }
 
-static void measure_maps(struct sampler *s)
+/* Kernel memory of the maps whose entries are allocated by need, or of all others. */
+static uint64_t maps_bytes(const struct sampler *s, bool are_sparse)
 {
-	struct bpf_map *map = NULL;
+	const struct bpf_map *map = NULL;
+	uint64_t bytes = 0;
 
 	while ((map = bpf_object__next_map(s->skel->obj, map)))
-		s->fixed_bytes += map_bytes(map);
+		if (sparse_maps_has(map) == are_sparse)
+			bytes += map_bytes(map);
+	return bytes;
 }
 
 static uint64_t mapped_bytes(const struct sampler *s)
@@ -382,7 +377,7 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 	r = sampler_map(s, err);
 	if (r < 0)
 		return r;
-	measure_maps(s);
+	s->fixed_bytes = maps_bytes(s, false);
 	r = walk_programs_new(&s->walks, s->skel, err);
 	if (r < 0)
 		return r;
@@ -704,7 +699,8 @@ int sampler_stats(const struct sampler *s, struct sampler_stats *out)
 		.n_language_programs_refused = walks.n_refused,
 		.language_programs_ns = walks.load_ns,
 		.n_cpus = s->n_possible,
-		.maps_bytes = s->fixed_bytes + s->n_chunks * (uint64_t)ARENA_CHUNK_BYTES,
+		.maps_bytes = s->fixed_bytes + maps_bytes(s, true) +
+			      s->n_chunks * (uint64_t)ARENA_CHUNK_BYTES,
 		.mapped_bytes = mapped_bytes(s),
 	};
 	r = bpf_map__lookup_elem(s->skel->maps.counts, &zero, sizeof(zero), per_cpu,

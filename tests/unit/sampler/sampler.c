@@ -341,28 +341,53 @@ static void without_privileges_there_is_a_reason(void **state)
 	assert_true(sampler_max_freq() > 0);
 }
 
-/* The agent's plan reserves the memory that the kernel then uses. */
+/* Puts as many processes as fit. */
+static void fill(struct sampler *s)
+{
+	const struct unwind_process process = { 0 };
+	const struct selection selection = { 0 };
+
+	for (uint32_t pid = 1; pid <= PROCESSES_MAX; pid++) {
+		assert_int_equal(sampler_put_process(s, pid, &process), 0);
+		assert_int_equal(sampler_select(s, pid, &selection), 0);
+	}
+	assert_int_equal(sampler_put_process(s, PROCESSES_MAX + 1, &process), -E2BIG);
+}
+
+static uint64_t maps_bytes(const struct sampler *s)
+{
+	struct sampler_stats st;
+
+	assert_int_equal(sampler_stats(s, &st), 0);
+	return st.maps_bytes;
+}
+
+/* The agent's plan reserves the memory that the kernel uses for as many processes as fit. */
 static void the_memory_of_all_maps_is_known_before_they_are_made(void **state)
 {
 	for (int i = 0; i < 3; i++) {
 		struct sampler_opts opts = options();
 		struct sampler_memory planned;
-		struct sampler_stats st;
 		struct sampler *s;
-		uint64_t all;
+		uint64_t all, empty, full;
 
 		opts.off_cpu = i == 1;
 		opts.faults = i == 2;
 		opts.targets_only = false;
+		opts.by_rules = true;
 		s = open_or_skip(&opts);
 		assert_int_equal(sampler_memory(&opts, &planned, NULL), 0);
-		assert_int_equal(sampler_stats(s, &st), 0);
+		empty = maps_bytes(s);
+		fill(s);
+		full = maps_bytes(s);
 		all = planned.fixed_bytes + planned.n_cpus * planned.per_cpu_bytes +
 		      opts.ring_bytes;
-		print_message("planned %llu KiB, used %llu KiB\n", (unsigned long long)all / 1024,
-			      (unsigned long long)st.maps_bytes / 1024);
+		print_message("planned %llu KiB, used %llu KiB, %llu KiB without processes\n",
+			      (unsigned long long)all / 1024, (unsigned long long)full / 1024,
+			      (unsigned long long)empty / 1024);
 		/* the threads that off-CPU time is sized by come and go */
-		assert_in_range(st.maps_bytes, all / 10 * 7, all / 10 * 11);
+		assert_in_range(full, all / 10 * 7, all / 10 * 11);
+		assert_true(empty <= full);
 		sampler_free(s);
 	}
 }
