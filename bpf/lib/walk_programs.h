@@ -8,11 +8,11 @@
  *   walk_NAME  walks the user stack; for languages whose frames are on it (LANG_CODE) as well
  *   list_NAME  appends the frames that runtimes keep in lists (LANG_LIST)
  *
- * The verifier's work for a walk with languages is thus due when the first process with them is
- * seen. The agent (src/sampler/walk_programs.c) loads a walk for each set of languages that a
- * process has, which are the constant "languages" of the program, into arrays that only programs of
- * the same kind can use. The walk at 0 knows no language. It and the program for all lists, at 1,
- * are loaded at the start; there is no list at 0.
+ * The verifier thus checks a walk with languages only when the first process with them is seen. The
+ * agent (src/sampler/walk_programs.c) loads a walk for each set of languages that a process has,
+ * which are the constant "languages" of the program, into arrays that only programs of the same
+ * kind can use. The walk at 0 knows no language. It and the program for all lists, at 1, are loaded
+ * at the start; there is no list at 0.
  *
  * A stage finds its input in struct walk: the record so far, the registers, and what is known about
  * the process.

@@ -105,8 +105,9 @@ __attribute__((format(printf, 2, 0))) static int on_libbpf_message(enum libbpf_p
 	return getenv("CAMEO_LIBBPF_DEBUG") ? vfprintf(stderr, fmt, ap) : 0;
 }
 
-/* Opens the BPF object and sets what must be known before it is loaded. */
-static int prepare_programs(struct sampler *s, struct err *err)
+/* Opens the BPF object, with @lists of runtimes, and sets what must be known before it is loaded.
+ */
+static int prepare_programs(struct sampler *s, bool lists, struct err *err)
 {
 	uint32_t bytes = ring_bytes(s), n_walks = attach_walks(&s->opts);
 	int r;
@@ -132,18 +133,30 @@ static int prepare_programs(struct sampler *s, struct err *err)
 	r = sched_probe_prepare(s->skel, &s->opts, s->n_possible * n_walks, err);
 	if (r < 0)
 		return r;
-	walk_programs_prepare(s->skel);
+	walk_programs_prepare(s->skel, lists);
 	bpf_map__set_max_entries(s->skel->maps.ring, bytes);
 	return 0;
 }
 
+/* A kernel that refuses the programs for lists may accept the others. */
+static int try_programs(struct sampler *s)
+{
+	int r = sample_bpf__load(s->skel);
+
+	if (r >= 0)
+		return r;
+	sample_bpf__destroy(s->skel);
+	r = prepare_programs(s, false, NULL);
+	return r < 0 ? r : sample_bpf__load(s->skel);
+}
+
 static int load_programs(struct sampler *s, struct err *err)
 {
-	int r = prepare_programs(s, err);
+	int r = prepare_programs(s, true, err);
 
 	if (r < 0)
 		return r;
-	r = sample_bpf__load(s->skel);
+	r = try_programs(s);
 	if (r == -EACCES && geteuid() == 0)
 		return err_set(
 			err, r,
@@ -224,7 +237,7 @@ int sampler_memory(const struct sampler_opts *opts, struct sampler_memory *out, 
 
 	*out = (struct sampler_memory){ .n_cpus = s.n_possible };
 	libbpf_set_print(on_libbpf_message);
-	r = prepare_programs(&s, err);
+	r = prepare_programs(&s, true, err);
 	if (r == 0)
 		add_maps(&s, out);
 	sample_bpf__destroy(s.skel);

@@ -42,9 +42,9 @@ struct walk_programs {
 	struct walk_programs_stats stats;
 };
 
-/* The programs of a kind of sample: the first, and those of the stages with their arrays. */
+/* The programs of a kind of sample: those that begin it, those of the stages, and their arrays. */
 struct kind {
-	struct bpf_program *first, *programs[STAGES];
+	struct bpf_program *first, *second, *programs[STAGES]; /* second: NULL, or it walks too */
 	struct bpf_map *arrays[STAGES];
 };
 
@@ -68,16 +68,36 @@ static void get_kinds(struct sample_bpf *skel, struct kind out[KINDS])
 	memcpy(out, kinds, sizeof(kinds));
 }
 
-void walk_programs_prepare(struct sample_bpf *skel)
+static bool is_taken(const struct kind *k)
+{
+	return bpf_program__autoload(k->first) || (k->second && bpf_program__autoload(k->second));
+}
+
+/* Walks do not depend on the bits of languages with lists, so both stages share the constant. */
+void walk_programs_prepare(struct sample_bpf *skel, bool lists)
+{
+	struct kind kinds[KINDS];
+
+	skel->rodata->languages = LANGUAGES_LIST;
+	get_kinds(skel, kinds);
+	for (int i = 0; i < KINDS; i++) {
+		bool taken = is_taken(&kinds[i]);
+
+		bpf_program__set_autoload(kinds[i].programs[STAGE_LISTS], taken && lists);
+		bpf_program__set_autoload(kinds[i].programs[STAGE_WALK], taken);
+	}
+}
+
+/* Returns true if the programs for lists were loaded with @skel. */
+static bool has_lists(struct sample_bpf *skel)
 {
 	struct kind kinds[KINDS];
 
 	get_kinds(skel, kinds);
-	for (int i = 0; i < KINDS; i++) {
-		bpf_program__set_autoload(kinds[i].programs[STAGE_LISTS], false);
-		bpf_program__set_autoload(kinds[i].programs[STAGE_WALK],
-					  bpf_program__autoload(kinds[i].first));
-	}
+	for (int i = 0; i < KINDS; i++)
+		if (bpf_program__autoload(kinds[i].programs[STAGE_LISTS]))
+			return true;
+	return false;
 }
 
 /* Makes the loaded programs of @stage callable at @index. Returns 0 or -errno. */
@@ -112,8 +132,8 @@ static int share_maps(struct sample_bpf *copy, struct sample_bpf *first)
 	return r;
 }
 
-/* Selects of @copy the programs of @stage, of the kinds that @first has. */
-static void select_stage(struct sample_bpf *copy, struct sample_bpf *first, enum stage stage)
+/* Selects the walks in @copy, for the kinds of samples that @first has. */
+static void select_walks(struct sample_bpf *copy, struct sample_bpf *first)
 {
 	struct kind had[KINDS], kinds[KINDS];
 	struct bpf_program *program = NULL;
@@ -123,11 +143,10 @@ static void select_stage(struct sample_bpf *copy, struct sample_bpf *first, enum
 	get_kinds(first, had);
 	get_kinds(copy, kinds);
 	for (int i = 0; i < KINDS; i++)
-		bpf_program__set_autoload(kinds[i].programs[stage],
-					  bpf_program__autoload(had[i].first));
+		bpf_program__set_autoload(kinds[i].programs[STAGE_WALK], is_taken(&had[i]));
 }
 
-static int load(struct sample_bpf *first, enum stage stage, uint32_t languages, uint32_t index)
+static int load(struct sample_bpf *first, uint32_t languages, uint32_t index)
 {
 	struct sample_bpf *copy = sample_bpf__open();
 	int r;
@@ -136,12 +155,12 @@ static int load(struct sample_bpf *first, enum stage stage, uint32_t languages, 
 		return -errno;
 	memcpy(copy->rodata, first->rodata, sizeof(*copy->rodata));
 	copy->rodata->languages = languages;
-	select_stage(copy, first, stage);
+	select_walks(copy, first);
 	r = share_maps(copy, first);
 	if (r == 0)
 		r = sample_bpf__load(copy);
 	if (r == 0)
-		r = publish(copy, stage, index);
+		r = publish(copy, STAGE_WALK, index);
 	sample_bpf__destroy(copy);
 	return r;
 }
@@ -161,7 +180,7 @@ static void load_next(struct walk_programs *p)
 	int r;
 
 	pthread_mutex_unlock(&p->lock);
-	r = load(p->skel, STAGE_WALK, languages, index);
+	r = load(p->skel, languages, index);
 	pthread_mutex_lock(&p->lock);
 	p->n_done++;
 	count_load(p, r);
@@ -199,11 +218,13 @@ int walk_programs_new(struct walk_programs **out, struct sample_bpf *skel, struc
 	pthread_cond_init(&p->requested, NULL);
 	pthread_cond_init(&p->done, NULL);
 	r = publish(skel, STAGE_WALK, 0);
+	if (r == 0)
+		r = publish(skel, STAGE_LISTS, LISTS_ALL);
 	if (r < 0) {
 		walk_programs_free(p);
 		return kernel_error(r, "make BPF programs callable", err);
 	}
-	count_load(p, load(skel, STAGE_LISTS, LANGUAGES_LIST, LISTS_ALL));
+	count_load(p, has_lists(skel) ? 0 : -EACCES);
 	*out = p;
 	return 0;
 }

@@ -3,12 +3,13 @@
 
 /*
  * The BPF programs of the stages that know languages (bpf/lib/walk_programs.h). One program knows
- * the lists of all runtimes; it is loaded at the start, since frames of lists cannot be read later.
- * There is a walk for each set of languages that a process has. The one without languages is
- * loaded with the other programs, and the others by a thread when they are first requested, because
- * the kernel's verifier takes up to a tenth of a second for one. A helper of sampler.c: nothing
- * else includes it, and all functions run on the sampler's thread.
+ * the lists of all runtimes; it is loaded with the other programs, since frames of lists cannot be
+ * read later. There is a walk for each set of languages that a process has. The one without
+ * languages is loaded with the other programs, and the others by a thread when they are first
+ * requested, because the kernel's verifier takes up to a tenth of a second for one. A helper of
+ * sampler.c: nothing else includes it, and all functions run on the sampler's thread.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sample_bpf;
@@ -16,13 +17,14 @@ struct walk_programs;
 struct err;
 
 /*
- * Selects the walks that are loaded with @skel, of the kinds of samples that it takes. Call it
- * between attach_prepare(), fault_probe_prepare(), sched_probe_prepare() and loading.
+ * Selects the walks, and with @lists the programs for lists, that are loaded with @skel, of the
+ * kinds of samples that it takes. Call it between attach_prepare(), fault_probe_prepare(),
+ * sched_probe_prepare() and loading.
  */
-void walk_programs_prepare(struct sample_bpf *skel);
+void walk_programs_prepare(struct sample_bpf *skel, bool lists);
 
 /*
- * Makes the walks without languages callable, and loads the program for lists. @skel is loaded, and
+ * Makes the walks without languages and the programs for lists callable. @skel is loaded, and
  * borrowed until walk_programs_free(). Starts no thread yet. Returns 0 or -errno.
  */
 int walk_programs_new(struct walk_programs **out, struct sample_bpf *skel, struct err *err);

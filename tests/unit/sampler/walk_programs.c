@@ -33,7 +33,7 @@ struct fixture {
 };
 
 /* Loads the object as the sampler does, or skips the test where the kernel does not permit that. */
-static struct fixture start_with(const struct sampler_opts *opts)
+static struct fixture load(const struct sampler_opts *opts, bool with_lists)
 {
 	struct fixture f = { .skel = sample_bpf__open() };
 	struct err err = { 0 };
@@ -43,13 +43,18 @@ static struct fixture start_with(const struct sampler_opts *opts)
 	attach_prepare(f.skel, opts, 1);
 	fault_probe_prepare(f.skel, opts);
 	assert_int_equal(sched_probe_prepare(f.skel, opts, 0, &err), 0);
-	walk_programs_prepare(f.skel);
+	walk_programs_prepare(f.skel, with_lists);
 	if (access("/sys/kernel/btf/vmlinux", R_OK) < 0 || sample_bpf__load(f.skel) < 0) {
 		sample_bpf__destroy(f.skel);
 		skip();
 	}
 	assert_int_equal(walk_programs_new(&f.programs, f.skel, &err), 0);
 	return f;
+}
+
+static struct fixture start_with(const struct sampler_opts *opts)
+{
+	return load(opts, true);
 }
 
 static struct fixture start(void)
@@ -130,6 +135,19 @@ static void lists_are_loaded_at_the_start(void **state)
 	walk_programs_request(f.programs, PERL | V8, &walk, &others);
 	assert_int_equal(others, lists);
 	assert_int_equal(n_programs(f.skel->maps.sample_lists), 1);
+	end(&f);
+}
+
+/* As on a kernel that refuses them. */
+static void without_lists_the_walks_work(void **state)
+{
+	struct fixture f = load(&(struct sampler_opts){ .freq_hz = 99 }, false);
+	struct walk_programs_stats st = wait_for_all(&f);
+
+	assert_int_equal(st.n_loaded, 0);
+	assert_int_equal(st.n_refused, 1);
+	assert_int_equal(n_programs(f.skel->maps.sample_walks), 1);
+	assert_int_equal(n_programs(f.skel->maps.sample_lists), 0);
 	end(&f);
 }
 
@@ -237,7 +255,8 @@ static void the_programs_use_the_maps_of_the_first(void **state)
 }
 
 TEST_GROUP(test_walk_programs, TEST(a_walk_of_a_language_is_loaded_when_it_is_requested),
-	   TEST(lists_are_loaded_at_the_start), TEST(a_walk_has_the_languages_of_its_set),
-	   TEST(page_faults_have_programs_of_their_own), TEST(a_set_is_loaded_once),
-	   TEST(a_wait_ends_at_its_limit), TEST(the_end_does_not_wait_for_all_requests),
+	   TEST(lists_are_loaded_at_the_start), TEST(without_lists_the_walks_work),
+	   TEST(a_walk_has_the_languages_of_its_set), TEST(page_faults_have_programs_of_their_own),
+	   TEST(a_set_is_loaded_once), TEST(a_wait_ends_at_its_limit),
+	   TEST(the_end_does_not_wait_for_all_requests),
 	   TEST(the_programs_use_the_maps_of_the_first))
