@@ -18,6 +18,7 @@
 #include "codec/format.h"
 #include "metadata/select_rules.h"
 #include "options/arguments.h"
+#include "reader/place_client.h"
 #include "sampler/events.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol_cache.h"
@@ -214,12 +215,13 @@ static const struct option_spec options[] = {
 /* Looks up the events of --event. Without any, --count samples the CPU clock. */
 static int find_events(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
-	uint32_t pid = a->pids.len ? a->pids.data[0] : 0;
+	const struct event_query q = { .pid = a->pids.len ? a->pids.data[0] : 0,
+				       .find_place = place_client_find };
 	bool uses_clock = !a->events.len && a->count;
-	int r = uses_clock ? event_list_parse("cpu-clock", 0, &o->events, err) : 0;
+	int r = uses_clock ? event_list_parse("cpu-clock", &q, &o->events, err) : 0;
 
 	for (size_t i = 0; i < a->events.len && r == 0; i++)
-		r = event_list_parse(a->events.data[i], pid, &o->events, err);
+		r = event_list_parse(a->events.data[i], &q, &o->events, err);
 	return r < 0 ? err_set(err, r, "out of memory") : 0;
 }
 

@@ -6,6 +6,8 @@
 #include "reader/jit_message.h"
 #include "reader/lang_job.h"
 #include "reader/lang_message.h"
+#include "reader/place_job.h"
+#include "reader/place_message.h"
 #include "reader/table_job.h"
 #include "reader/table_message.h"
 
@@ -17,6 +19,7 @@ static const struct role_job jobs[] = {
 	{ READER_LANG_ASK, sizeof(struct lang_ask_request), reader_lang_ask_job },
 	{ READER_FACTS, 0, reader_facts_job },
 	{ READER_SAME, 0, reader_same_job },
+	{ READER_PLACE, sizeof(struct place_request) + 1, reader_place_job },
 };
 
 const struct role reader_role = {

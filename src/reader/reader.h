@@ -12,10 +12,11 @@
 #include "roles/role.h"
 
 enum reader_job {
-	READER_JIT = 1, /* jit_message.h */
-	READER_TABLE,   /* table_message.h */
-	READER_FACTS,   /* facts_message.h */
-	READER_SAME,    /* facts_message.h */
+	READER_JIT = 1,   /* jit_message.h */
+	READER_TABLE,     /* table_message.h */
+	READER_FACTS,     /* facts_message.h */
+	READER_SAME,      /* facts_message.h */
+	READER_PLACE,     /* place_message.h */
 	/* lang_message.h */
 	READER_LANG_DETECT,
 	READER_LANG_REGIONS,

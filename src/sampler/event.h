@@ -23,3 +23,11 @@ struct event {
 	char *path;      /* file of a uprobe, as this process can open it; owned */
 	uint64_t offset; /* of the probe in that file, in bytes */
 };
+
+/* Where places in programs are looked up. Zeros: in this system and in this process. */
+struct event_query {
+	uint32_t pid; /* searches a library among the files that this process has mapped */
+	/* Replaces probe_place_find() (symbol/probe_place.h); may be NULL. */
+	int (*find_place)(void *ctx, int fd, const char *name, uint64_t offset, uint64_t *out);
+	void *ctx;
+};

@@ -80,7 +80,8 @@ static bool is_uprobe(const char *text)
 	return !strncmp(text, "uprobe:", 7) || !strncmp(text, "uretprobe:", 10);
 }
 
-static int parse_one(const char *text, uint32_t pid, struct event *out, struct err *err)
+static int parse_one(const char *text, const struct event_query *q, struct event *out,
+		     struct err *err)
 {
 	int r = find_known(text, out);
 
@@ -91,7 +92,7 @@ static int parse_one(const char *text, uint32_t pid, struct event *out, struct e
 			       "--event \"%.60s\": patterns are not supported: name each event",
 			       text);
 	if (is_uprobe(text))
-		return uprobe_parse(text, pid, out, err);
+		return uprobe_parse(text, q, out, err);
 	if (strchr(text, ':'))
 		return tracepoint_parse(text, out, err);
 	return err_set(err, -EINVAL, "--event \"%.24s\": unknown event; expected one of %s", text,
@@ -104,14 +105,15 @@ static void event_fini(struct event *e)
 	free(e->path);
 }
 
-static int add_one(const char *text, uint32_t pid, struct event_list *out, struct err *err)
+static int add_one(const char *text, const struct event_query *q, struct event_list *out,
+		   struct err *err)
 {
 	struct event e = { 0 };
 	int r;
 
 	if (out->len == EVENTS_MAX)
 		return err_set(err, -E2BIG, "--event: expected at most %d events", EVENTS_MAX);
-	r = parse_one(text, pid, &e, err);
+	r = parse_one(text, q, &e, err);
 	for (size_t i = 0; i < out->len && r == 0; i++)
 		if (!strcmp(out->data[i].name, e.name))
 			r = err_set(err, -EINVAL, "--event \"%.80s\": the event is already listed",
@@ -123,7 +125,8 @@ static int add_one(const char *text, uint32_t pid, struct event_list *out, struc
 	return r;
 }
 
-int event_list_parse(const char *text, uint32_t pid, struct event_list *out, struct err *err)
+int event_list_parse(const char *text, const struct event_query *q, struct event_list *out,
+		     struct err *err)
 {
 	_cleanup_(freep) char *copy = strdup(text);
 	char *rest = copy, *one;
@@ -132,9 +135,9 @@ int event_list_parse(const char *text, uint32_t pid, struct event_list *out, str
 	if (!copy)
 		return -ENOMEM;
 	if (is_uprobe(text)) /* file and function names may contain commas */
-		return add_one(text, pid, out, err);
+		return add_one(text, q, out, err);
 	while (r == 0 && (one = strsep(&rest, ",")))
-		r = add_one(one, pid, out, err);
+		r = add_one(one, q, out, err);
 	return r;
 }
 

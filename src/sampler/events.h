@@ -28,7 +28,8 @@ struct event_list {
  *
  * Return: 0, or -errno with an @err that names the alternatives.
  */
-int event_list_parse(const char *text, uint32_t pid, struct event_list *out, struct err *err);
+int event_list_parse(const char *text, const struct event_query *q, struct event_list *out,
+		     struct err *err);
 void event_list_fini(struct event_list *l);
 
 /* All perf events by name, separated by ", ", for error messages and help. */

@@ -17,15 +17,9 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/regular_file.h"
-#include "base/sigbus.h"
-#include "elf/image.h"
-#include "elf/rawsym.h"
-#include "elf/symtab.h"
 #include "proc/maps.h"
 #include "sampler/event.h"
-#include "symbol/demangle.h"
-
-enum { SYMBOLS = ELF_SYMTAB | ELF_DYNSYM };
+#include "symbol/probe_place.h"
 
 /* A probe specification, split into its parts. */
 struct probe_spec {
@@ -143,97 +137,50 @@ static int find_file(struct probe_spec *p, uint32_t pid, struct err *err)
 
 /* ---- the symbol --------------------------------------------------------------------- */
 
-static bool is_demangled_as(const char *raw, const char *name_wanted)
+static int place_error(const struct probe_spec *p, int r, struct err *err)
 {
-	_cleanup_(freep) char *name = demangle_name(raw, DEMANGLE_SHORT, false);
-
-	return name && !strcmp(name, name_wanted);
-}
-
-static int find_demangled(const struct elf_image *img, const char *name_wanted, uint64_t *out)
-{
-	_cleanup_(elf_symtab_freep) struct elf_symtab *t = NULL;
-	struct elf_symbol sym;
-	int r = elf_symtab_load(&t, img, SYMBOLS, NULL);
-
-	if (r < 0)
-		return r;
-	if (elf_symtab_by_name(t, name_wanted, &sym) == 0) {
-		*out = sym.vaddr;
-		return 0;
-	}
-	for (size_t i = 0; i < elf_symtab_count(t); i++) {
-		elf_symtab_at(t, i, &sym);
-		if (!is_demangled_as(sym.name, name_wanted))
-			continue;
-		*out = sym.vaddr;
-		return 0;
-	}
-	return -ENOENT;
-}
-
-static int find_symbol(const struct elf_image *img, const struct probe_spec *p, uint64_t *out,
-		       struct err *err)
-{
-	struct elf_rawsym raw;
-	char *end;
-	int r;
-
-	if (!strncmp(p->name, "0x", 2)) {
-		*out = strtoull(p->name, &end, 16);
-		return *end ? err_set(err, -EINVAL,
-				      "--event: invalid address \"%.60s\": expected hexadecimal "
-				      "digits",
-				      p->name)
-			    : 0;
-	}
-	r = elf_symbol_lookup(img, SYMBOLS, p->name, &raw);
-	if (r == 0 && raw.type == STT_GNU_IFUNC)
+	switch (r) {
+	case -ENOEXEC:
+		return err_set(
+			err, r,
+			"--event: \"%.120s\" is not a program or library (invalid ELF header)",
+			p->file);
+	case -ENOENT:
+		return err_set(err, r, "--event: cannot find function \"%.80s\" in \"%.80s\"",
+			       p->name, p->file);
+	case -EINVAL:
+		return err_set(err, r,
+			       "--event: invalid address \"%.60s\": expected hexadecimal digits",
+			       p->name);
+	case -ENOTSUP:
 		return err_set(err, -EINVAL,
 			       "--event: \"%.60s\" is an indirect function (IFUNC), which is "
 			       "resolved when the program starts: probe one of its implementations",
 			       p->name);
-	if (r == 0 && raw.type != STT_OBJECT) {
-		*out = raw.vaddr;
-		return 0;
+	case -ERANGE:
+		return err_set(err, -ENOENT,
+			       "--event: \"%.60s\" is outside of the code of \"%.80s\"", p->symbol,
+			       p->file);
+	default:
+		return err_set(err, r, "--event: cannot read the symbols of \"%.80s\": %s", p->file,
+			       strerror(-r));
 	}
-	r = find_demangled(img, p->name, out);
-	return r < 0 ? err_set(err, -ENOENT, "--event: cannot find function \"%.80s\" in \"%.80s\"",
-			       p->name, p->file)
-		     : 0;
 }
 
-struct symbol_job {
-	const struct probe_spec *p;
-	uint64_t *out;
-	struct err *err;
-};
-
-static int read_offset(void *ctx)
+static int find_place(const struct probe_spec *p, const struct event_query *q, uint64_t *out,
+		      struct err *err)
 {
-	struct symbol_job *rd = ctx;
-	const struct probe_spec *p = rd->p;
-	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
-	_cleanup_(closep) int fd = regular_file_open(p->path, NULL);
-	uint64_t vaddr = 0;
+	const struct regular_file_query file = { .path = p->path, .root = -1 };
+	struct regular_file_info info;
+	_cleanup_(closep) int fd = regular_file_find(&file, &info);
 	int r;
 
 	if (fd < 0)
-		return err_set(rd->err, fd, "--event: cannot open \"%.100s\": %s", p->file,
+		return err_set(err, fd, "--event: cannot open \"%.100s\": %s", p->file,
 			       strerror(-fd));
-	r = elf_image_open(&img, fd, NULL);
-	if (r < 0)
-		return err_set(
-			rd->err, r,
-			"--event: \"%.120s\" is not a program or library (invalid ELF header)",
-			p->file);
-	r = find_symbol(img, p, &vaddr, rd->err);
-	if (r < 0)
-		return r;
-	r = elf_image_offset_of(img, vaddr + p->offset, rd->out);
-	return r < 0 ? err_set(rd->err, r, "--event: \"%.60s\" is outside of the code of \"%.80s\"",
-			       p->symbol, p->file)
-		     : 0;
+	r = q->find_place ? q->find_place(q->ctx, fd, p->name, p->offset, out)
+			  : probe_place_find(fd, p->name, p->offset, out);
+	return r < 0 ? place_error(p, r, err) : 0;
 }
 
 /* ---- the event ---------------------------------------------------------------------- */
@@ -290,37 +237,40 @@ static int read_number(const char *path, uint32_t *out)
 	return *digits ? 0 : -ENOENT;
 }
 
-/*
- * Fills in the perf event type of uprobes and the bit that selects return probes, both
- * dynamic.
- */
-static int set_event_type(struct event *e, bool is_return, struct err *err)
+int uprobe_event_type(bool is_return, uint32_t *out_type, uint64_t *out_config)
 {
 	uint32_t bit = 0;
-	int r = read_number("/sys/bus/event_source/devices/uprobe/type", &e->type);
+	int r = read_number("/sys/bus/event_source/devices/uprobe/type", out_type);
 
 	if (r == 0 && is_return)
 		r = read_number("/sys/bus/event_source/devices/uprobe/format/retprobe", &bit);
 	if (r < 0 || bit > 63)
-		return err_set(err, -ENOTSUP,
-			       "--event: this kernel does not support uprobes (CONFIG_UPROBES is "
-			       "not set)");
-	e->config = is_return ? 1ULL << bit : 0;
+		return -ENOTSUP;
+	*out_config = is_return ? 1ULL << bit : 0;
 	return 0;
 }
 
-int uprobe_parse(const char *text, uint32_t pid, struct event *out, struct err *err)
+static int set_event_type(struct event *e, bool is_return, struct err *err)
+{
+	int r = uprobe_event_type(is_return, &e->type, &e->config);
+
+	return r < 0 ? err_set(err, r,
+			       "--event: this kernel does not support uprobes (CONFIG_UPROBES is "
+			       "not set)")
+		     : 0;
+}
+
+int uprobe_parse(const char *text, const struct event_query *q, struct event *out, struct err *err)
 {
 	struct probe_spec p = { 0 };
 	struct event e = { .kind = EVENT_UPROBE, .period = 1 };
-	struct symbol_job rd = { .p = &p, .out = &e.offset, .err = err };
 	const char *slash;
 	int r = split_spec(text, &p, err);
 
 	if (r == 0)
-		r = find_file(&p, pid, err);
+		r = find_file(&p, q->pid, err);
 	if (r == 0)
-		r = sigbus_run(read_offset, &rd);
+		r = find_place(&p, q, &e.offset, err);
 	if (r == 0)
 		r = set_event_type(&e, p.is_return, err);
 	if (r < 0)

@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "tests/test.h"
 
+static const struct event_query here;
+
 /* A function to probe. */
 __attribute__((noinline, used)) void a_place_in_this_program(void);
 __attribute__((noinline, used)) void a_place_in_this_program(void)
@@ -22,7 +24,7 @@ static void assert_refused(const char *text, int code, const char *why)
 	struct event_list l = { 0 };
 	struct err err = { 0 };
 
-	assert_int_equal(event_list_parse(text, 0, &l, &err), code);
+	assert_int_equal(event_list_parse(text, &here, &l, &err), code);
 	if (!strstr(err.msg, why))
 		fail_msg("%s: %s", text, err.msg);
 	assert_int_equal(l.len, 0);
@@ -33,8 +35,8 @@ static void finds_events_by_our_names_and_those_of_perf(void **state)
 {
 	struct event_list l = { 0 };
 
-	assert_int_equal(event_list_parse("page-faults,cs,cpu-clock", 0, &l, NULL), 0);
-	assert_int_equal(event_list_parse("cycles", 0, &l, NULL), 0);
+	assert_int_equal(event_list_parse("page-faults,cs,cpu-clock", &here, &l, NULL), 0);
+	assert_int_equal(event_list_parse("cycles", &here, &l, NULL), 0);
 	assert_int_equal(l.len, 4);
 	assert_int_equal(l.data[0].config, PERF_COUNT_SW_PAGE_FAULTS);
 	assert_int_equal(l.data[0].period, 1);
@@ -63,13 +65,13 @@ static void refuses_duplicate_and_too_many_events(void **state)
 	struct event_list l = { 0 };
 	struct err err = { 0 };
 
-	assert_int_equal(event_list_parse("cs,faults,context-switches", 0, &l, &err), -EINVAL);
+	assert_int_equal(event_list_parse("cs,faults,context-switches", &here, &l, &err), -EINVAL);
 	assert_string_equal(err.msg, "--event \"context-switches\": the event is already listed");
 	event_list_fini(&l);
 	err = (struct err){ 0 };
 	assert_int_equal(event_list_parse("cpu-clock,page-faults,minor-faults,major-faults,cs,"
 					  "migrations,cycles,instructions,branches",
-					  0, &l, &err),
+					  &here, &l, &err),
 			 -E2BIG);
 	assert_string_equal(err.msg, "--event: expected at most 8 events");
 	event_list_fini(&l);
@@ -98,7 +100,7 @@ static int64_t offset_of(const char *text, uint32_t pid, const char *name)
 {
 	struct event_list l = { 0 };
 	int64_t offset = -1;
-	int r = event_list_parse(text, pid, &l, NULL);
+	int r = event_list_parse(text, &(struct event_query){ .pid = pid }, &l, NULL);
 
 	if (r == 0) {
 		assert_int_equal(l.data[0].kind, EVENT_UPROBE);
@@ -126,12 +128,13 @@ static void finds_functions_by_symbol_offset_and_address(void **state)
 
 static void finds_libraries_by_name_in_a_process_and_without(void **state)
 {
-	int64_t here = offset_of("uprobe:libc:malloc", (uint32_t)getpid(), "uprobe:libc:malloc");
+	int64_t in_this_process =
+		offset_of("uprobe:libc:malloc", (uint32_t)getpid(), "uprobe:libc:malloc");
 
-	if (here < 0)
+	if (in_this_process < 0)
 		skip();
-	assert_true(here > 0);
-	assert_int_equal(offset_of("uprobe:libc:malloc", 0, "uprobe:libc:malloc"), here);
+	assert_true(in_this_process > 0);
+	assert_int_equal(offset_of("uprobe:libc:malloc", 0, "uprobe:libc:malloc"), in_this_process);
 }
 
 TEST_GROUP(test_events, TEST(finds_events_by_our_names_and_those_of_perf),

@@ -16,6 +16,8 @@
 #include "proc/maps.h"
 #include "sampler/event.h"
 #include "tests/test.h"
+
+static const struct event_query here;
 #include "tests/unit/symbol/tempdir.h"
 
 /* A function to probe, also under the name of a C++ function: ns::probed(int). */
@@ -88,7 +90,7 @@ static void assert_found(const char *kind, const char *file, const char *symbol,
 	int r;
 
 	assert_true(asprintf(&text, "%s:%s:%s", kind, file, symbol) > 0);
-	r = uprobe_parse(text, pid, &e, &err);
+	r = uprobe_parse(text, &(struct event_query){ .pid = pid }, &e, &err);
 	if (!has_uprobes()) {
 		assert_int_equal(r, -ENOTSUP);
 		free(text);
@@ -128,7 +130,7 @@ static void return_probes_have_another_configuration(void **state)
 	for (int i = 0; i < 2; i++) {
 		snprintf(text, sizeof(text), "%s:%s:a_function_to_probe",
 			 i ? "uretprobe" : "uprobe", own_path);
-		assert_int_equal(uprobe_parse(text, 0, &e[i], &err), 0);
+		assert_int_equal(uprobe_parse(text, &here, &e[i], &err), 0);
 	}
 	assert_int_equal(e[0].type, e[1].type);
 	assert_int_equal(e[0].config, 0);
@@ -155,7 +157,7 @@ static void assert_refused(const char *text, uint32_t pid, int code, const char 
 	struct event e = { 0 };
 	struct err err = { 0 };
 
-	assert_int_equal(uprobe_parse(text, pid, &e, &err), code);
+	assert_int_equal(uprobe_parse(text, &(struct event_query){ .pid = pid }, &e, &err), code);
 	if (!strstr(err.msg, why))
 		fail_msg("%s: %s", text, err.msg);
 	assert_null(e.name);
@@ -226,7 +228,7 @@ static void truncated_programs_are_refused(void **state)
 		snprintf(name, sizeof(name), "cut%zu", len);
 		write_file(*state, name, head, len);
 		snprintf(text, sizeof(text), "uprobe:%s/%s:main", (char *)*state, name);
-		assert_true(uprobe_parse(text, 0, &e, NULL) < 0);
+		assert_true(uprobe_parse(text, &here, &e, NULL) < 0);
 	}
 }
 
