@@ -208,6 +208,7 @@ static __always_inline int regs_of_current(struct saved_regs *out)
 	return is_between_programs(task, out);
 }
 
+#include "bpf/lib/context.h"
 #include "bpf/lib/send.h"
 
 /* Counts frames and the reason why the walk ended. */
@@ -230,6 +231,12 @@ static __always_inline void count_walk(struct counters *c, struct walk *w)
 	last = w->record.words[n] & FRAME_PAYLOAD_MASK;
 	if (last < WALK_ERR_MAX)
 		c->walk_errors[last]++;
+}
+
+static __always_inline void count_context(struct counters *c, const struct walk *w)
+{
+	c->n[COUNTER_CONTEXTS] += w->context.len > 0;
+	c->n[COUNTER_CONTEXT_LABELS_DROPPED] += w->context.n_dropped;
 }
 
 /* Takes WALK_TURNS_EACH steps at most. */
@@ -283,6 +290,8 @@ static __always_inline int user_stack_begin(struct counters *c, struct walk *w, 
 
 static __always_inline void user_stack_send(struct counters *c, struct walk *w, __u32 which)
 {
+	context_read(w, which);
+	count_context(c, w);
 	if (w->is_raw) {
 		send_raw(c, w, which);
 		return;
@@ -329,6 +338,8 @@ static __always_inline void record_begin(struct walk *w, __u64 id)
 	h->n_words = 0;
 	h->n_vm_words = 0;
 	h->event = 0;
+	h->n_context = 0;
+	w->context.len = 0;
 	h->pid = id >> 32;
 	h->tid = (__u32)id;
 	h->time_ns = bpf_ktime_get_ns();

@@ -624,6 +624,36 @@ def jit_message():
         yield from byte_mutations(message_, rng, 150)
 
 
+def context():
+    def field(number, data):
+        return bytes([number << 3 | 2, len(data)]) + data
+
+    def message(*names):
+        keys = b"".join(field(1, field(1, name)) for name in names)
+        return field(1, b"") + field(2, field(1, b"threadlocal.attribute_key_map") + field(2, field(5, keys)))
+
+    def otel(attributes, said=None):
+        said = len(attributes) if said is None else said
+        return struct.pack("<BBBBI16s8sBBH", 1, 0, 0, 0, 28 + len(attributes), b"t" * 16, b"s" * 8, 1, 0,
+                           said) + attributes
+
+    def labels(kind, *texts):
+        body = b"".join(struct.pack("<BB6x24s64s", len(k), len(v), k, v) for k, v in texts)
+        return struct.pack("<BBBBI", kind, 0, 0, 0, len(body)) + body
+
+    rng = random.Random(28)
+    for names in ((b"http.route", b"userid"), (b"x" * 99, b""), (b"k",) * 9):
+        for context_ in (otel(b"\0\5/cart\1\3bob\7\1x"), otel(b"\0\xff/", 9000), otel(b"\0\2a\0" * 99),
+                         labels(2, (b"k", b"v"), (b"k", b"w")), labels(3, *[(bytes([97 + i]), b"v" * i) for i in range(8)])):
+            text = message(*names)
+            whole = struct.pack("<H", len(text)) + text + context_
+            yield whole
+            for _ in range(20):
+                changed = bytearray(whole)
+                changed[rng.randrange(len(changed))] = rng.randrange(256)
+                yield bytes(changed[:rng.randrange(2, len(changed) + 1)])
+
+
 def lang_message():
     rng = random.Random(24)
 

@@ -48,6 +48,14 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, CONTEXT_LAYOUTS_MAX);
+	__type(key, __u32);
+	__type(value, struct context_layout);
+} context_layouts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, VM_TABLE_MAX);
 	__type(key, __u32);
 	__type(value, struct vm_code);
@@ -104,6 +112,11 @@ static __always_inline const struct unwind_rule *rule_get(__u32 id)
 static __always_inline const struct vm_code *vm_code_get(__u32 vm)
 {
 	return bpf_map_lookup_elem(&vm_codes, &vm);
+}
+
+static __always_inline const struct context_layout *context_layout_get(__u32 layout)
+{
+	return bpf_map_lookup_elem(&context_layouts, &layout);
 }
 
 static __always_inline struct unwind_file *file_get(__u32 id)

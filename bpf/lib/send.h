@@ -22,15 +22,35 @@ static __always_inline void send(struct counters *c, void *record, __u64 len, __
 		c->n[COUNTER_SENT]++;
 }
 
+/* Puts the context at @dst, the end of a record. Returns the number of its words. */
+static __always_inline __u32 copy_context(const struct walk *w, void *dst)
+{
+	__u32 len =
+		bounded_here((w->context.len + __builtin_offsetof(struct context, otel) + 7) & ~7U);
+
+	if (!w->context.len || len > sizeof(w->context) ||
+	    bpf_probe_read_kernel(dst, len, &w->context))
+		return 0;
+	return len / sizeof(__u64);
+}
+
 static __always_inline void send_walked(struct counters *c, struct walk *w)
 {
-	__u32 n = w->record.head.n_words + w->record.head.n_vm_words;
+	__u32 n = bounded_here(w->record.head.n_words + w->record.head.n_vm_words), len;
+	void *end;
 
 	if (n > RECORD_WORDS_MAX + VM_WORDS_MAX)
 		n = RECORD_WORDS_MAX + VM_WORDS_MAX;
+	end = w->record.words + n;
+	/* old verifiers forget the range of a number that is kept on the stack, but no pointer's */
+	asm volatile("" : "+r"(end));
+	w->record.head.n_context = copy_context(w, end);
+	n += w->record.head.n_context;
+	len = bounded_here(sizeof(struct record_header) + n * sizeof(__u64));
+	if (len > sizeof(w->record))
+		len = sizeof(w->record);
 	/* The agent reads a function that it has not seen before while it still exists. */
-	send(c, &w->record, sizeof(struct record_header) + n * sizeof(__u64),
-	     w->vm_is_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	send(c, &w->record, len, w->vm_is_new ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 }
 
 /*
@@ -230,6 +250,9 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 	n = bounded_here(n);
 	if (len > RAW_STACK_MAX || n > RAW_VM_WORDS_MAX)
 		return;
+	len += n * sizeof(__u64);
+	n = copy_context(w, r->stack + len);
+	r->head.n_context = n;
 	len += n * sizeof(__u64);
 	c->n[COUNTER_SENT_RAW]++;
 	/*

@@ -162,6 +162,8 @@ struct walk {
 	struct rule_cache_slot cache[RULE_CACHE_SLOTS];
 	__u32 vm_seen[VM_SEEN_SLOTS]; /* hashes of runtimes' frames */
 
+	struct context context; /* of the current record; its len is 0 if there is none */
+
 	struct vm_new vm_new[VM_NEW_MAX];
 	struct function_record function; /* the current copy; see copy.h */
 	struct sample_record record;     /* the current record; frames are appended to it */

@@ -7,6 +7,7 @@
  * sides are always built together, so there is no version.
  */
 #include "bpf/arch/regs.h"
+#include "bpf/shared/context.h"
 #include "bpf/shared/unwind_rule.h"
 #include "bpf/shared/vm.h"
 
@@ -121,11 +122,12 @@ struct record_header {
 	__u8 off_shift;   /* RECORD_OFF: the interval represents 2^off_shift intervals */
 	__u16 event;      /* index of the event that was sampled, below EVENTS_MAX */
 	__u8 off_place;   /* RECORD_OFF: index of the wait place, below OFF_PLACES */
-	__u8 pad;
-	char comm[16]; /* name of the thread */
+	__u8 n_context;   /* words of struct context, which end the record */
+	char comm[16];    /* name of the thread */
 	/*
 	 * RECORD_FAULT: the page's address; RECORD_MAPPED: that of the area; RECORD_PROGRAM of a
-	 * fork: the parent's pid; else 0.
+	 * fork: the parent's pid; RECORD_ALLOC: the size in bytes; RECORD_FREED: time_ns of the
+	 * allocation's record; RECORD_WAKER: WAKER_ARG(); else 0.
 	 */
 	__u64 arg;
 	__u64 len; /* RECORD_MAPPED: bytes of the area; else 0 */
@@ -147,7 +149,8 @@ enum {
 
 struct sample_record {
 	struct record_header head;
-	__u64 words[RECORD_WORDS_MAX + VM_WORDS_MAX]; /* the first n_words + n_vm_words are sent */
+	/* the first n_words + n_vm_words + n_context are sent */
+	__u64 words[RECORD_WORDS_MAX + VM_WORDS_MAX + CONTEXT_WORDS_MAX];
 };
 
 struct raw_record {
@@ -158,9 +161,9 @@ struct raw_record {
 	__u64 stack_at; /* address of stack[0]: just below rsp, or the next page that is present */
 	/*
 	 * Ascending addresses; the first stack_len bytes are sent. They are followed by the
-	 * n_vm_words of runtimes' lists, if the runtime was known.
+	 * n_vm_words of runtimes' lists, if the runtime was known, and the n_context of a context.
 	 */
-	__u8 stack[RAW_STACK_MAX + RAW_VM_WORDS_MAX * sizeof(__u64)];
+	__u8 stack[RAW_STACK_MAX + (RAW_VM_WORDS_MAX + CONTEXT_WORDS_MAX) * sizeof(__u64)];
 };
 
 /*
@@ -303,6 +306,7 @@ struct unwind_process {
 	/* Load bias of the runtime that reports where its code is; 0: there is none. */
 	__u64 reporting_bias;
 	struct vm_slot vms[VM_SLOTS_MAX];
+	__u64 contexts[CONTEXT_SLOTS_MAX]; /* CONTEXT_SLOT(); 0: unused */
 };
 
 /*

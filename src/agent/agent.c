@@ -232,6 +232,7 @@ static int submit_window(struct agent *a, uint64_t now_ns)
 {
 	uint64_t offset = clock_unix_ns() - now_ns;
 	struct symbolize_window window = {
+		.span_ids_only = true,
 		.time_ns = (int64_t)(a->window_start_ns + offset),
 		.duration_ns = (int64_t)(now_ns - a->window_start_ns),
 		.clock_offset_ns = (int64_t)offset,

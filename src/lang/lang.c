@@ -36,6 +36,7 @@ int langs_new(struct langs **out, const struct vm_tables *tables, bool fold)
 	l->tables = *tables;
 	l->fold = fold;
 	l->n_vms = 1;
+	l->n_contexts = 1;
 	*out = l;
 	return 0;
 }
@@ -116,6 +117,7 @@ void langs_detect(struct langs *l, const struct elf_image *img, int fd, struct l
 		lang_detect(img, l->fold, &d);
 	if (d.result == 0 || d.result == -ENOTSUP)
 		add_runtime(l, &d, out);
+	langs_add_context(l, &d, out);
 	lang = d.result == 0 ? lang_get(d.code.lang) : NULL;
 	if (lang) {
 		d.code.by_cookie = lang->by_cookie;

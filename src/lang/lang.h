@@ -23,15 +23,18 @@
 struct lang_runtimes;
 struct lang_source;
 struct langs;
+struct process_context;
 
 /* The result of detection for one file. */
 struct lang_file {
 	uint32_t vm; /* index into the VM tables; 0: the file is not a virtual machine */
 	/* One location as file offset and as linked address: they yield a mapping's load bias. */
 	uint64_t loop_off, loop_vaddr;
-	uint32_t language; /* 1 << enum vm_lang */
-	bool attaches;     /* it generates code that langs_attach() finds */
-	uint8_t runtime;   /* number in langs_runtimes(); 0: none, or no room */
+	uint32_t context; /* index into the table of contexts; 0: the file publishes none */
+	uint64_t context_off, context_vaddr; /* one location of its code, for the load bias */
+	uint32_t language;                   /* 1 << enum vm_lang */
+	bool attaches;                       /* it generates code that langs_attach() finds */
+	uint8_t runtime;                     /* number in langs_runtimes(); 0: none, or no room */
 	/* File offsets of the code that runs programs; hi is 0 if that can be all of the file. */
 	struct vm_range runs[VM_RANGES_MAX];
 };
@@ -88,6 +91,13 @@ void langs_note_sample(struct langs *l, const struct lang_file *file, uint64_t o
  */
 int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 		 const struct lang_process *p, struct unwind_mapping *out);
+
+/*
+ * Reads the process context of @p whose header is at @at (context/process_context.h). @out->result
+ * is negative if there is none.
+ */
+void langs_read_context(struct langs *l, const struct lang_process *p, uint64_t at,
+			struct process_context *out);
 
 /* The runtime of @file never reported its code, although it was queried as often as permitted. */
 void langs_give_up(struct langs *l, const struct lang_file *file);

@@ -38,6 +38,7 @@ void *lang_entry(const struct vm_tables *tables, uint32_t lang, uint32_t vm, siz
 void lang_tables_of(struct vm_tables *tables, struct vm_code *code, union lang_entry *entry)
 {
 	tables->codes = code;
+	tables->contexts = NULL;
 #define X(sym, name) tables->name = &entry->name;
 #include "bpf/shared/langs.def"
 #undef X

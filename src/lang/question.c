@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "lang/context/context.h"
 #include "lang/golang.h"
 
 /* ---- functions ------------------------------------------------------------------------------ */
@@ -95,6 +96,7 @@ void lang_detect(const struct elf_image *img, bool fold, struct lang_detection *
 
 	memset(out, 0, sizeof(*out));
 	out->result = -ENOENT;
+	(void)context_detect(img, &out->context, &out->context_off, &out->context_vaddr);
 	lang_tables_of(&tables, &code, &out->entry);
 	for (uint32_t i = LANG_NONE + 1; i < LANG_MAX && out->result != 0; i++) {
 		d = (struct lang_detected){ .code = { .lang = i, .fold = fold } };

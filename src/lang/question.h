@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lang/context/process_context.h"
 #include "lang/language.h"
 #include "lang/languages.h"
 
@@ -59,6 +60,9 @@ struct lang_detection {
 	union lang_entry entry; /* of the table of code.lang; with result 0 */
 	char runtime[24], version[24];
 	char problem[64]; /* with -ENOTSUP; "" if it is the version */
+	/* Whatever the result is: contexts that the file publishes (context/context.h). */
+	struct context_layout context; /* kind: CONTEXT_NONE if it publishes none */
+	uint64_t context_off, context_vaddr;
 };
 
 /* Determines whether @img is a runtime. Call it under sigbus_run(). */
@@ -104,8 +108,11 @@ struct lang_source {
 	 * failed.
 	 */
 	void (*detect)(void *ctx, int fd, bool fold, struct lang_detection *out);
-	/* As lang_find_regions(). */
+	/* Does what lang_find_regions() does. */
 	void (*find_regions)(void *ctx, const struct vm_tables *tables, uint32_t vm, uint64_t bias,
 			     const struct lang_process *p, struct lang_regions *out);
+	/* As process_context_read(). */
+	void (*read_context)(void *ctx, const struct lang_process *p, uint64_t at,
+			     struct process_context *out);
 	void *ctx;
 };

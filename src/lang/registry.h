@@ -33,6 +33,8 @@ struct function_need {
 	bool by_cookie;
 };
 
+struct lang_file;
+
 struct langs {
 	struct vm_tables tables;
 	uint32_t file_vms[VM_TABLE_MAX]; /* for each VM, the one of the file that it belongs to */
@@ -116,3 +118,6 @@ void langs_take_calls(struct langs *l, const struct lang_process *p, const uint6
 
 void expansions_forget(struct langs *l);
 size_t expansions_bytes(const struct langs *l);
+
+/* Adds the context of a file to the table, in which files with equal layouts share an entry. */
+void langs_add_context(struct langs *l, const struct lang_detection *d, struct lang_file *out);

@@ -193,6 +193,7 @@ int programs_publish_one(struct programs *p, struct program *e, uint64_t now_ns,
 		return r;
 	out->unmapped_is_final = e->unmapped_is_final;
 	runtimes_describe(&e->runtimes, p->files, e->maps, out);
+	runtimes_find_contexts(p->files, e->maps, out);
 	out->program = e->info.id;
 	note_executable(p, e, out);
 	/* the pid may belong to a successor already, whose entry must stay */

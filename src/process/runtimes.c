@@ -63,6 +63,26 @@ void runtimes_describe(const struct runtimes *m, const struct file_table *files,
 	}
 }
 
+void runtimes_find_contexts(const struct file_table *files, const struct mapping_set *maps,
+			    struct unwind_process *out)
+{
+	uint32_t n = 0;
+
+	memset(out->contexts, 0, sizeof(out->contexts));
+	for (uint32_t i = 0; i < mapping_set_count(maps) && n < CONTEXT_SLOTS_MAX; i++) {
+		const struct unwind_mapping *m = mapping_set_get(maps, i);
+		const struct file_info *info =
+			m->kind == MAPPING_FILE ? file_table_get(files, m->file) : NULL;
+		const struct lang_file *f = info && info->lang.context ? &info->lang : NULL;
+
+		if (!f || f->context_off < m->file_off ||
+		    f->context_off - m->file_off >= m->end - m->start)
+			continue;
+		out->contexts[n++] = CONTEXT_SLOT(
+			f->context, m->start + f->context_off - m->file_off - f->context_vaddr);
+	}
+}
+
 void runtimes_detach(struct runtimes *m)
 {
 	m->attached = false;

@@ -35,6 +35,10 @@ struct runtimes {
 void runtimes_describe(const struct runtimes *r, const struct file_table *files,
 		       const struct mapping_set *maps, struct unwind_process *out);
 
+/* Fills in the contexts of *@out: the mapped files that publish what threads work on. */
+void runtimes_find_contexts(const struct file_table *files, const struct mapping_set *maps,
+			    struct unwind_process *out);
+
 /* Call this when the mappings were reread: they lack generated code again. */
 void runtimes_detach(struct runtimes *r);
 

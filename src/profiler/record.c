@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profiler/record.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bpf/shared/offcpu.h"
+#include "lang/context/labels.h"
 #include "lang/copy.h"
 #include "process/process_table.h"
 
 bool record_is_valid(const struct record_header *h, size_t len)
 {
-	if (len < sizeof(*h) || h->event >= EVENTS_MAX)
+	if (len < sizeof(*h) || h->event >= EVENTS_MAX ||
+	    len - sizeof(*h) < h->n_context * sizeof(uint64_t))
 		return false;
 	switch (h->type) {
 	case RECORD_PROGRAM:
@@ -21,7 +24,8 @@ bool record_is_valid(const struct record_header *h, size_t len)
 	case RECORD_OFF_LAST:
 		return len >= sizeof(struct off_last_record);
 	case RECORD_SAMPLE:
-		return len >= sizeof(*h) + (h->n_words + h->n_vm_words) * sizeof(uint64_t);
+		return len >=
+		       sizeof(*h) + (h->n_words + h->n_vm_words + h->n_context) * sizeof(uint64_t);
 	case RECORD_FUNCTION:
 		return lang_copy_is_valid((const struct function_record *)h, len);
 	case RECORD_RAW:
@@ -30,7 +34,7 @@ bool record_is_valid(const struct record_header *h, size_t len)
 		       h->n_kernel <= KERNEL_FRAMES_MAX && h->n_vm_words <= RAW_VM_WORDS_MAX &&
 		       h->n_vm_words % 2 == 0 &&
 		       len >= offsetof(struct raw_record, stack) + h->stack_len +
-				       h->n_vm_words * sizeof(uint64_t);
+				       (h->n_vm_words + h->n_context) * sizeof(uint64_t);
 	default:
 		return false;
 	}
@@ -86,6 +90,17 @@ bool record_is_excluded(struct process_table *procs, const struct process *p,
 
 	return is_sample && h->pid && !(h->flags & RECORD_OFF_CPU) &&
 	       process_table_excludes(procs, p, SELECT_NO_CPU);
+}
+
+int record_context(const struct record_header *h, size_t len, struct context *out)
+{
+	const size_t bytes = h->n_context * sizeof(uint64_t);
+
+	if (!bytes)
+		return 0;
+	memset(out, 0, sizeof(*out));
+	memcpy(out, (const uint8_t *)h + len - bytes, bytes < sizeof(*out) ? bytes : sizeof(*out));
+	return context_is_valid(out, bytes) ? 1 : -EBADMSG;
 }
 
 void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX])

@@ -39,6 +39,12 @@ bool record_is_own(struct process_table *procs, const struct process *p,
 bool record_is_excluded(struct process_table *procs, const struct process *p,
 			const struct record_header *h);
 
+/*
+ * Copies the context at the end of a valid record of @len bytes. Return: 1; 0 if it has none;
+ * -EBADMSG.
+ */
+int record_context(const struct record_header *h, size_t len, struct context *out);
+
 /* Copies the frames of runtimes' lists that were read with the sample to @out. */
 void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX]);
 

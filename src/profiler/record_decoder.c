@@ -17,6 +17,7 @@
 #include "lang/lang.h"
 #include "process/jit_symbols.h"
 #include "process/process_table.h"
+#include "profiler/context_keys.h"
 #include "profiler/offcpu.h"
 #include "profiler/parked.h"
 #include "profiler/process_memory.h"
@@ -43,7 +44,9 @@ struct record_decoder {
 	struct outer_stack *taken;     /* NULL, or the same, if it is not parked */
 	struct parked_record *resumed; /* the current record, if it was parked */
 	bool is_fault; /* the current record is of a page fault: nothing waits for its stack */
-	bool is_searched;              /* the current stack has a caller that was found by search */
+	struct context_keys *context_keys;
+	struct sample_labels labels; /* of the current record */
+	bool is_searched;            /* the current stack has a caller that was found by search */
 	uint64_t woven[LANG_STACK_MAX]; /* the current stack */
 	bool is_complete;               /* the current stack reaches its outermost frame */
 	uint64_t error;                 /* else enum walk_error, or WALK_ERR_MAX: not known */
@@ -93,6 +96,8 @@ int record_decoder_new(struct record_decoder **out, const struct record_decoder_
 	r = sample_counts_new(&d->counts, opts->keep_times);
 	if (r == 0)
 		r = offcpu_new(&d->offcpu, count_wait, d);
+	if (r == 0)
+		r = context_keys_new(&d->context_keys, opts->langs);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&d);
@@ -106,6 +111,7 @@ void record_decoder_free(struct record_decoder *d)
 	parked_fini(&d->parked);
 	stack_parts_fini(&d->parts);
 	offcpu_free(d->offcpu);
+	context_keys_free(d->context_keys);
 	sample_counts_free(d->counts);
 	free(d);
 }
@@ -207,7 +213,8 @@ static void count_stack(struct record_decoder *d, const struct record_header *h,
 		count_end(d);
 		return;
 	}
-	r = sample_counts_add_event(d->counts, &t, (uint8_t)h->event, h->time_ns, words, n);
+	r = sample_counts_add_event(d->counts, &t, &d->labels, (uint8_t)h->event, h->time_ns, words,
+				    n);
 	if (r < 0)
 		d->stats.n_no_room++;
 	else
@@ -258,6 +265,18 @@ static struct lang_process lang_process_of(struct record_decoder *d, const struc
 		.is_current = is_current,
 		.ctx = d,
 	};
+}
+
+/* Makes the labels of the record of @len bytes. */
+static void read_labels(struct record_decoder *d, const struct record_header *h, size_t len)
+{
+	struct lang_process p;
+
+	d->labels = (struct sample_labels){ 0 };
+	if (!h->n_context)
+		return;
+	p = lang_process_of(d, h);
+	d->labels = context_keys_labels(d->context_keys, &p, h, len, d->now_ns);
 }
 
 /* Inserts the frames of language runtimes into a walked stack and counts it. */
@@ -465,6 +484,7 @@ static void on_record(struct record_decoder *d, const void *record, size_t len)
 {
 	const struct record_header *h = record;
 
+	read_labels(d, h, len);
 	switch (h->type) {
 	case RECORD_OFF:
 		on_wait_end(d, record);
@@ -573,6 +593,7 @@ struct sample_counts *record_decoder_swap_counts(struct record_decoder *d,
 {
 	struct sample_counts *old = d->counts;
 
+	d->stats.n_unlabelled += sample_counts_n_unlabelled(old);
 	d->counts = fresh;
 	return old;
 }
@@ -585,4 +606,6 @@ void record_decoder_set_keep_cpus(struct record_decoder *d, bool keep)
 void record_decoder_stats(const struct record_decoder *d, struct record_decoder_stats *out)
 {
 	*out = d->stats;
+	context_keys_stats(d->context_keys, &out->n_bad_contexts, &out->n_labels_dropped);
+	out->n_unlabelled += sample_counts_n_unlabelled(d->counts);
 }

@@ -66,7 +66,10 @@ struct record_decoder_stats {
 	uint64_t n_raw_failed; /* raw, and the process ended before it was read */
 	uint64_t n_parked;     /* raw, and had to wait for an unwind table */
 	uint64_t walk_errors[WALK_ERR_MAX]; /* why the other stacks end early */
-	uint64_t n_vm_truncated;  /* stacks whose interpreted frames are unreadable or too many */
+	uint64_t n_vm_truncated;   /* stacks whose interpreted frames are unreadable or too many */
+	uint64_t n_labels_dropped; /* of contexts: too many, too long, or of unknown keys */
+	uint64_t n_bad_contexts;
+	uint64_t n_unlabelled;    /* samples beyond SAMPLE_LABELS_MAX sets in a window */
 	uint64_t n_off_no_memory; /* stacks of waits for which there was no memory */
 	/* of waiting threads, not included above; complete by rules */
 	uint64_t n_off_stacks, n_off_complete;

@@ -15,6 +15,11 @@ struct stack {
 	uint32_t n;
 };
 
+/* A set of labels: its text. */
+struct labels {
+	size_t at, len;
+};
+
 /* Time of a sample. The times of one struct sample_counts_sample form a list. */
 struct seen {
 	uint64_t time_ns;
@@ -33,13 +38,19 @@ struct sample_counts {
 		VEC(struct sample_counts_thread);
 	} threads;
 	struct {
+		VEC(char);
+	} texts;
+	struct {
+		VEC(struct labels);
+	} labels; /* number i is i + 1 in samples */
+	struct {
 		VEC(struct sample_counts_sample);
 	} samples;
 	struct {
 		VEC(struct seen);
 	} seen;
-	struct index stack_index, thread_index, sample_index;
-	uint64_t total;
+	struct index stack_index, thread_index, sample_index, labels_index;
+	uint64_t total, n_unlabelled;
 };
 
 struct stack_key {
@@ -53,9 +64,15 @@ struct thread_key {
 	const struct sample_counts_thread *thread;
 };
 
+struct labels_key {
+	const struct sample_counts *c;
+	const struct sample_labels *labels;
+};
+
 struct sample_key {
 	struct sample_counts *c;
-	uint32_t stack, thread;
+	const struct sample_labels *text; /* of labels; NULL: none */
+	uint32_t stack, thread, labels;
 	uint8_t off_state, event, place_plus_1, memory;
 };
 
@@ -75,13 +92,23 @@ static bool same_thread(const void *ctx, uint32_t id)
 	return !memcmp(&k->c->threads.data[id], k->thread, sizeof(*k->thread));
 }
 
+static bool same_labels(const void *ctx, uint32_t id)
+{
+	const struct labels_key *k = ctx;
+	const struct labels *l = &k->c->labels.data[id];
+
+	return l->len == k->labels->len &&
+	       !memcmp(k->c->texts.data + l->at, k->labels->text, l->len);
+}
+
 static bool same_sample(const void *ctx, uint32_t id)
 {
 	const struct sample_key *k = ctx;
 	const struct sample_counts_sample *s = &k->c->samples.data[id];
 
-	return s->stack == k->stack && s->thread == k->thread && s->off_state == k->off_state &&
-	       s->event == k->event && s->place_plus_1 == k->place_plus_1 && s->memory == k->memory;
+	return s->stack == k->stack && s->thread == k->thread && s->labels == k->labels &&
+	       s->off_state == k->off_state && s->event == k->event &&
+	       s->place_plus_1 == k->place_plus_1 && s->memory == k->memory;
 }
 
 int sample_counts_new(struct sample_counts **out, bool keep_times)
@@ -100,12 +127,15 @@ void sample_counts_clear(struct sample_counts *c)
 	vec_fini(&c->words);
 	vec_fini(&c->stacks);
 	vec_fini(&c->threads);
+	vec_fini(&c->texts);
+	vec_fini(&c->labels);
 	vec_fini(&c->samples);
 	vec_fini(&c->seen);
 	index_fini(&c->stack_index);
 	index_fini(&c->thread_index);
 	index_fini(&c->sample_index);
-	c->total = 0;
+	index_fini(&c->labels_index);
+	c->total = c->n_unlabelled = 0;
 }
 
 void sample_counts_free(struct sample_counts *c)
@@ -155,14 +185,49 @@ static int thread_id(struct sample_counts *c, const struct sample_counts_thread 
 	return r < 0 ? r : SAMPLE_COUNTS_NEW_THREAD;
 }
 
+/* Stores 0 in *@out if there is no room for another set. Returns 0 or -ENOMEM. */
+static int labels_id(struct sample_counts *c, const struct sample_labels *labels, uint32_t *out)
+{
+	struct labels_key key = { c, labels };
+	uint32_t hash, id = (uint32_t)c->labels.len;
+	int r;
+
+	*out = 0;
+	if (!labels || !labels->len)
+		return 0;
+	hash = hash_bytes(labels->text, labels->len);
+	if (index_find(&c->labels_index, hash, same_labels, &key, &id)) {
+		*out = id + 1;
+		return 0;
+	}
+	if (id >= SAMPLE_LABELS_MAX || c->texts.len + labels->len > SAMPLE_LABELS_BYTES) {
+		c->n_unlabelled++;
+		return 0;
+	}
+	r = vec_reserve(&c->texts, c->texts.len + labels->len);
+	if (r == 0)
+		r = vec_push(&c->labels, (struct labels){ c->texts.len, labels->len });
+	if (r == 0)
+		r = index_add(&c->labels_index, hash, id);
+	if (r < 0)
+		return r;
+	memcpy(c->texts.data + c->texts.len, labels->text, labels->len);
+	c->texts.len += labels->len;
+	*out = id + 1;
+	return 0;
+}
+
 static int sample_id(struct sample_counts *c, const struct sample_key *key, uint32_t *out)
 {
-	uint32_t hash = hash_u64(((uint64_t)key->stack << 32 | key->thread) ^
-				 (uint64_t)key->off_state << 60 ^ (uint64_t)key->event << 28 ^
-				 (uint64_t)key->place_plus_1 << 52 ^ (uint64_t)key->memory << 40);
+	uint32_t hash =
+		hash_pair((uint64_t)key->stack << 32 | key->thread,
+			  (uint64_t)key->labels << 17 ^ (uint64_t)key->off_state << 60 ^
+				  (uint64_t)key->event << 28 ^ (uint64_t)key->place_plus_1 << 52 ^
+				  (uint64_t)key->memory << 40);
 	uint32_t id = (uint32_t)c->samples.len;
 	struct sample_counts_sample added = { .stack = key->stack,
 					      .thread = key->thread,
+					      .labels = key->labels,
 					      .off_state = key->off_state,
 					      .event = key->event,
 					      .place_plus_1 = key->place_plus_1,
@@ -204,6 +269,9 @@ static int find_sample(struct sample_key key, const struct sample_counts_thread 
 	thread_r = thread_id(c, thread, &key.thread);
 	if (thread_r < 0)
 		return thread_r;
+	r = labels_id(c, key.text, &key.labels);
+	if (r < 0)
+		return r;
 	r = sample_id(c, &key, &id);
 	if (r < 0)
 		return r;
@@ -214,13 +282,14 @@ static int find_sample(struct sample_key key, const struct sample_counts_thread 
 int sample_counts_add(struct sample_counts *c, const struct sample_counts_thread *thread,
 		      uint64_t time_ns, const uint64_t *words, size_t n_words)
 {
-	return sample_counts_add_event(c, thread, 0, time_ns, words, n_words);
+	return sample_counts_add_event(c, thread, NULL, 0, time_ns, words, n_words);
 }
 
 int sample_counts_add_event(struct sample_counts *c, const struct sample_counts_thread *thread,
-			    uint8_t event, uint64_t time_ns, const uint64_t *words, size_t n_words)
+			    const struct sample_labels *labels, uint8_t event, uint64_t time_ns,
+			    const uint64_t *words, size_t n_words)
 {
-	struct sample_key key = { .c = c, .event = event };
+	struct sample_key key = { .c = c, .text = labels, .event = event };
 	struct sample_counts_sample *s;
 	int r = find_sample(key, thread, words, n_words, &s);
 
@@ -238,6 +307,7 @@ int sample_counts_add_wait(struct sample_counts *c, const struct sample_counts_t
 			   size_t n_words)
 {
 	struct sample_key key = { .c = c,
+				  .text = &wait->labels,
 				  .off_state = wait->state,
 				  .place_plus_1 = wait->place_plus_1 };
 	struct sample_counts_sample *s;
@@ -313,10 +383,11 @@ size_t sample_counts_times(const struct sample_counts *c, const struct sample_co
 size_t sample_counts_bytes(const struct sample_counts *c)
 {
 	return c->words.cap * sizeof(*c->words.data) + c->stacks.cap * sizeof(*c->stacks.data) +
-	       c->threads.cap * sizeof(*c->threads.data) +
-	       c->samples.cap * sizeof(*c->samples.data) + c->seen.cap * sizeof(*c->seen.data) +
-	       ((size_t)c->stack_index.n_slots + c->thread_index.n_slots +
-		c->sample_index.n_slots) *
+	       c->threads.cap * sizeof(*c->threads.data) + c->texts.cap +
+	       c->labels.cap * sizeof(*c->labels.data) + c->samples.cap * sizeof(*c->samples.data) +
+	       c->seen.cap * sizeof(*c->seen.data) +
+	       ((size_t)c->stack_index.n_slots + c->thread_index.n_slots + c->sample_index.n_slots +
+		c->labels_index.n_slots) *
 		       sizeof(struct index_slot);
 }
 
@@ -366,4 +437,23 @@ const struct sample_counts_thread *sample_counts_thread(const struct sample_coun
 uint64_t sample_counts_total(const struct sample_counts *c)
 {
 	return c->total;
+}
+
+struct sample_labels sample_counts_labels(const struct sample_counts *c,
+					  const struct sample_counts_sample *s)
+{
+	const struct labels *l = s->labels ? &c->labels.data[s->labels - 1] : NULL;
+
+	return l ? (struct sample_labels){ c->texts.data + l->at, l->len }
+		 : (struct sample_labels){ 0 };
+}
+
+size_t sample_counts_n_labels(const struct sample_counts *c)
+{
+	return c->labels.len;
+}
+
+uint64_t sample_counts_n_unlabelled(const struct sample_counts *c)
+{
+	return c->n_unlabelled;
 }

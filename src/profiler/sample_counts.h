@@ -26,8 +26,23 @@ struct sample_counts_thread {
 _Static_assert(sizeof(struct sample_counts_thread) == 56, "compared by its bytes: no padding");
 
 /*
+ * The labels of a sample beyond its thread: a text as of lang/context/labels.h, copied. NULL or an
+ * empty text stands for none.
+ */
+struct sample_labels {
+	const char *text;
+	size_t len;
+};
+
+/*
+ * Distinct sets of labels in one window, and bytes of their texts together. A sample beyond is
+ * counted without labels, and in sample_counts_n_unlabelled().
+ */
+enum { SAMPLE_LABELS_MAX = 1 << 16, SAMPLE_LABELS_BYTES = 8 << 20 };
+
+/*
  * Flag of a stack's first user frame: a caller further up was found by search rather than by rule.
- * Words of kernel frames have all upper bits set, so it means nothing there.
+ * Words of kernel frames have all upper bits set anyway.
  */
 #define SAMPLE_COUNTS_SEARCHED (1ULL << 58)
 
@@ -38,6 +53,7 @@ struct sample_counts_sample {
 	uint64_t bytes;       /* of memory */
 	uint64_t off_ns;      /* time off the CPU */
 	uint64_t thinned_ns;  /* part of off_ns that stands for other waits too */
+	uint32_t labels;      /* for sample_counts_labels(); 0: none */
 	uint32_t last_time;   /* internal, for sample_counts_times() */
 	uint8_t off_state;    /* enum off_state; 0: on the CPU */
 	uint8_t event;        /* index of the sampled event */
@@ -59,9 +75,10 @@ enum { SAMPLE_COUNTS_NEW_THREAD = 1 };
 int sample_counts_add(struct sample_counts *c, const struct sample_counts_thread *thread,
 		      uint64_t time_ns, const uint64_t *words, size_t n_words);
 
-/* Like sample_counts_add(), for event number @event. */
+/* Like sample_counts_add(), with @labels (may be NULL), for event number @event. */
 int sample_counts_add_event(struct sample_counts *c, const struct sample_counts_thread *thread,
-			    uint8_t event, uint64_t time_ns, const uint64_t *words, size_t n_words);
+			    const struct sample_labels *labels, uint8_t event, uint64_t time_ns,
+			    const uint64_t *words, size_t n_words);
 
 struct sample_counts_wait {
 	uint64_t ns;
@@ -69,6 +86,7 @@ struct sample_counts_wait {
 	uint8_t state;        /* enum off_state */
 	bool is_thinned;      /* stands for other waits too: see sample_counts_scale() */
 	uint8_t place_plus_1; /* wait place; 0: unknown */
+	struct sample_labels labels;
 };
 
 /* Counts waits. Returns what sample_counts_add() returns. */
@@ -135,5 +153,10 @@ size_t sample_counts_n_stacks(const struct sample_counts *c);
 /* Words of stack @id, leaf first; valid until the next addition. */
 const uint64_t *sample_counts_stack(const struct sample_counts *c, uint32_t id, size_t *out_n);
 const struct sample_counts_thread *sample_counts_thread(const struct sample_counts *c, uint32_t id);
+/* The labels of a sample; valid until the next addition. */
+struct sample_labels sample_counts_labels(const struct sample_counts *c,
+					  const struct sample_counts_sample *s);
+size_t sample_counts_n_labels(const struct sample_counts *c); /* distinct sets */
+uint64_t sample_counts_n_unlabelled(const struct sample_counts *c);
 /* Returns the number of samples, without waits. */
 uint64_t sample_counts_total(const struct sample_counts *c);

@@ -38,7 +38,8 @@ _Static_assert(sizeof(struct lang_ask_request) + LANG_VMS_MAX * sizeof(struct la
 		       ROLE_BODY_MAX,
 	       "a request fits into a message");
 _Static_assert(sizeof(struct lang_detection) <= ROLE_BODY_MAX &&
-		       sizeof(struct lang_regions) <= ROLE_BODY_MAX,
+		       sizeof(struct lang_regions) <= ROLE_BODY_MAX &&
+		       sizeof(struct process_context) <= ROLE_BODY_MAX,
 	       "replies fit into a message");
 
 struct lang_client {
@@ -327,6 +328,33 @@ static void find_regions(void *ctx, const struct vm_tables *tables, uint32_t vm,
 		role_exchange_reject(x);
 }
 
+/* ---- process contexts ----------------------------------------------------------------------- */
+
+static void read_context(void *ctx, const struct lang_process *p, uint64_t at,
+			 struct process_context *out)
+{
+	struct lang_client *c = ctx;
+	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
+	struct lang_context_request q = { .process = id_of(p), .at = at };
+	struct role_request request = {
+		.kind = READER_LANG_CONTEXT,
+		.data = &q,
+		.len = sizeof(q),
+	};
+	const struct role_reply *reply;
+
+	memset(out, 0, sizeof(*out));
+	out->result = -EAGAIN;
+	if (call_for(c, p, &request, &x) < 0)
+		return;
+	reply = role_exchange_reply(x);
+	if (reply->result == 0 && reply->len == sizeof(*out) &&
+	    process_context_check(reply->data) == 0)
+		memcpy(out, reply->data, sizeof(*out));
+	else
+		role_exchange_reject(x);
+}
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 /* Return: 0 and *@out; -EBADMSG if a reader that works as intended would not send this; -errno. */
@@ -378,6 +406,7 @@ void lang_client_source(struct lang_client *c, struct lang_source *out)
 		.ask = ask,
 		.detect = detect,
 		.find_regions = find_regions,
+		.read_context = read_context,
 		.ctx = c,
 	};
 }

@@ -182,6 +182,24 @@ int reader_lang_regions_job(struct role_call *call)
 	return 0;
 }
 
+/* ---- process contexts ----------------------------------------------------------------------- */
+
+int reader_lang_context_job(struct role_call *call)
+{
+	const struct lang_context_request *q = call->request;
+	struct target t = { .fd = call->fds[0] };
+	struct process_context reply;
+	struct lang_process p;
+
+	if (call->n_fds != 1)
+		return -EINVAL;
+	p = process_of(&t, &q->process, call->state);
+	process_context_read(&p, q->at, &reply);
+	memcpy(call->reply, &reply, sizeof(reply));
+	call->reply_len = sizeof(reply);
+	return 0;
+}
+
 /* ---- files ---------------------------------------------------------------------------------- */
 
 struct detect_job {

@@ -15,3 +15,4 @@ int reader_lang_init(size_t memory_bytes, void **out_state);
 int reader_lang_detect_job(struct role_call *call);
 int reader_lang_regions_job(struct role_call *call);
 int reader_lang_ask_job(struct role_call *call);
+int reader_lang_context_job(struct role_call *call);

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/context/context.h"
+
 enum {
 	IS_STILL = 1,
 	COVERS_CALLER = 2,
@@ -118,7 +120,7 @@ int lang_detection_check(const struct lang_detection *d)
 {
 	if (!is_text(d->runtime, sizeof(d->runtime)) || !is_text(d->version, sizeof(d->version)) ||
 	    !is_text(d->problem, sizeof(d->problem)) || !is_valid_code(&d->code) ||
-	    d->code.lang >= LANG_MAX)
+	    d->code.lang >= LANG_MAX || context_layout_check(&d->context) < 0)
 		return -EBADMSG;
 	return d->result == 0 || d->result == -ENOTSUP || d->result == -ENOENT ? 0 : -EBADMSG;
 }

@@ -50,6 +50,11 @@ struct lang_regions_request {
 	struct lang_vm vm; /* bias: where the process has mapped the file */
 };
 
+struct lang_context_request {
+	struct lang_process_id process;
+	uint64_t at; /* address of the context's header */
+};
+
 /* The head of a request; @n_vms of struct lang_vm and @n of struct lang_question follow. */
 struct lang_ask_request {
 	struct lang_process_id process;

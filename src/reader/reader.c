@@ -17,6 +17,7 @@ static const struct role_job jobs[] = {
 	{ READER_LANG_DETECT, sizeof(struct lang_detect_request), reader_lang_detect_job },
 	{ READER_LANG_REGIONS, sizeof(struct lang_regions_request), reader_lang_regions_job },
 	{ READER_LANG_ASK, sizeof(struct lang_ask_request), reader_lang_ask_job },
+	{ READER_LANG_CONTEXT, sizeof(struct lang_context_request), reader_lang_context_job },
 	{ READER_FACTS, 0, reader_facts_job },
 	{ READER_SAME, 0, reader_same_job },
 	{ READER_PLACE, sizeof(struct place_request) + 1, reader_place_job },

@@ -21,6 +21,7 @@ enum reader_job {
 	READER_LANG_DETECT,
 	READER_LANG_REGIONS,
 	READER_LANG_ASK,
+	READER_LANG_CONTEXT,
 };
 
 extern const struct role reader_role;

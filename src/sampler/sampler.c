@@ -258,6 +258,11 @@ static size_t page_up(size_t len)
 
 #define VM_BYTES(field) page_up(VM_TABLE_MAX * sizeof(*((struct vm_tables *)NULL)->field))
 
+static size_t contexts_bytes(void)
+{
+	return page_up(CONTEXT_LAYOUTS_MAX * sizeof(struct context_layout));
+}
+
 static bool have_vms(const struct sampler *s)
 {
 #define X(sym, name)                                                                               \
@@ -265,13 +270,15 @@ static bool have_vms(const struct sampler *s)
 		return false;
 #include "bpf/shared/langs.def"
 #undef X
-	return s->vms.codes;
+	return s->vms.codes && s->vms.contexts;
 }
 
 static void unmap_vms(struct sampler *s)
 {
 	if (s->vms.codes)
 		munmap(s->vms.codes, VM_BYTES(codes));
+	if (s->vms.contexts)
+		munmap(s->vms.contexts, contexts_bytes());
 #define X(sym, name)                                                                               \
 	if (s->vms.name)                                                                           \
 		munmap(s->vms.name, VM_BYTES(name));
@@ -284,6 +291,7 @@ static int sampler_map(struct sampler *s, struct err *err)
 	s->rules = map_memory(s->skel->maps.rules, rules_bytes());
 	s->files = map_memory(s->skel->maps.files, files_bytes());
 	s->vms.codes = map_memory(s->skel->maps.vm_codes, VM_BYTES(codes));
+	s->vms.contexts = map_memory(s->skel->maps.context_layouts, contexts_bytes());
 #define X(sym, name) s->vms.name = map_memory(s->skel->maps.name##_vms, VM_BYTES(name));
 #include "bpf/shared/langs.def"
 #undef X

@@ -15,6 +15,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/vec.h"
+#include "lang/context/labels.h"
 #include "profile/profile.h"
 #include "profiler/offcpu.h"
 #include "profiler/resident.h"
@@ -27,7 +28,8 @@
 
 enum {
 	NS_PER_S = 1000000000,
-	LABELS_MAX = 8,
+	LABELS_OWN = 8, /* of the thread and the wait */
+	LABELS_MAX = LABELS_OWN + CONTEXT_SET_MAX,
 	VALUES_MAX = EVENTS_MAX, /* 4 with SYMBOLIZE_WALL */
 	KERNEL_NAMES_MAX = KERNEL_FRAMES_MAX,
 };
@@ -299,6 +301,42 @@ static int add_memory_label(struct profile_builder *b, const struct sample_count
 	return add_string(b, kind, &labels[(*io_n)++].str);
 }
 
+/* True if Cameo's labels have this key, which a program's own label must not replace. */
+static bool is_own_key(const char *key)
+{
+	static const char *const own[] = { "pid",   "tid",  "comm",   "thread", "cpu",
+					   "state", "wait", "unwind", "memory" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (!strcmp(key, own[i]))
+			return true;
+	return false;
+}
+
+/* The labels that the program has published. */
+static int add_context_labels(struct profile_builder *b, const struct sample_counts_sample *s,
+			      struct profile_label labels[LABELS_MAX], uint32_t *io_n)
+{
+	const struct sample_labels all = sample_counts_labels(b->c, s);
+	const char *key, *value;
+	size_t at = 0;
+	int r = 0;
+
+	while (r == 0 && *io_n < LABELS_MAX &&
+	       context_set_next(all.text, all.len, &at, &key, &value)) {
+		struct profile_label *l = &labels[*io_n];
+
+		if (is_own_key(key) || (b->window->span_ids_only && strcmp(key, "span_id") != 0))
+			continue;
+		*l = (struct profile_label){ 0 };
+		r = add_string(b, key, &l->key);
+		if (r == 0)
+			r = add_string(b, value, &l->str);
+		*io_n += l->str != 0;
+	}
+	return r;
+}
+
 /* A stack that consists of a single error word stands for waits whose stack was not recorded. */
 static void count_off(struct profile_builder *b, const struct sample_counts_sample *s,
 		      const char *reason)
@@ -397,6 +435,8 @@ static int add_sample(struct profile_builder *b, const struct sample_counts_samp
 		r = add_memory_label(b, s, labels, &sample.n_labels);
 	if (r == 0)
 		r = add_unwind_label(b, s, labels, &sample.n_labels);
+	if (r == 0)
+		r = add_context_labels(b, s, labels, &sample.n_labels);
 	if (r == 0)
 		r = add_stack(b, refs, n, skip, &sample.stack);
 	if (r == 0 && !s->off_state)

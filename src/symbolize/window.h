@@ -32,4 +32,9 @@ struct symbolize_window {
 	enum symbolize_mode mode;   /* for symbolize_profile() */
 	bool locks_only;            /* of the waits, include only those for a futex */
 	bool per_thread;            /* append the tid to the thread label */
+	/*
+	 * Exclude the labels that programs publish except span_id. Servers, Pyroscope too, make a
+	 * series of each distinct set of the others, whose values have no bound.
+	 */
+	bool span_ids_only;
 };

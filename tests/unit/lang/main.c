@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_ask(void);
+int test_context(void);
 int test_copy(void);
 int test_beam(void);
 int test_beam_detect(void);
@@ -29,6 +30,7 @@ int test_ruby_code(void);
 int test_ruby_detect(void);
 int test_ruby_values(void);
 int test_runtime(void);
+int test_tls_variable(void);
 int test_v8(void);
 int test_v8_blob(void);
 int test_v8_classes(void);
@@ -46,6 +48,7 @@ int main(void)
 	int n_failed = 0;
 
 	n_failed += test_ask();
+	n_failed += test_context();
 	n_failed += test_copy();
 	n_failed += test_beam();
 	n_failed += test_beam_detect();
@@ -75,6 +78,7 @@ int main(void)
 	n_failed += test_ruby_detect();
 	n_failed += test_ruby_values();
 	n_failed += test_runtime();
+	n_failed += test_tls_variable();
 	n_failed += test_v8();
 	n_failed += test_v8_blob();
 	n_failed += test_v8_classes();

@@ -42,8 +42,8 @@ static void distinguishes_events_of_one_stack(void **state)
 
 	assert_int_equal(sample_counts_new(&c, false), 0);
 	sample_counts_add(c, &thread_a, 0, x, 2);
-	sample_counts_add_event(c, &thread_a, 3, 0, x, 2);
-	sample_counts_add_event(c, &thread_a, 3, 0, x, 2);
+	sample_counts_add_event(c, &thread_a, NULL, 3, 0, x, 2);
+	sample_counts_add_event(c, &thread_a, NULL, 3, 0, x, 2);
 	assert_int_equal(sample_counts_n_samples(c), 2);
 	assert_int_equal(sample_counts_sample(c, 1)->event, 3);
 	assert_int_equal(sample_counts_sample(c, 1)->count, 2);
@@ -100,18 +100,22 @@ twice_thinned(void *ctx, const struct sample_counts_thread *thread, uint8_t plac
 
 static void waits_are_counted_separately_from_running_samples(void **state)
 {
-	struct sample_counts_wait wait = { 500, 1, 2, false, 1 };
+	struct sample_counts_wait wait = { .ns = 500, .count = 1, .state = 2, .place_plus_1 = 1 };
 	uint64_t x[] = { 1 };
 	struct sample_counts *c;
 
 	assert_int_equal(sample_counts_new(&c, true), 0);
 	sample_counts_add(c, &thread_a, 10, x, 1);
 	assert_int_equal(sample_counts_add_wait(c, &thread_a, &wait, x, 1), 0);
-	wait = (struct sample_counts_wait){ 700, 3, 2, true, 1 };
+	wait = (struct sample_counts_wait){
+		.ns = 700, .count = 3, .state = 2, .is_thinned = true, .place_plus_1 = 1
+	};
 	assert_int_equal(sample_counts_add_wait(c, &thread_a, &wait, x, 1), 0);
-	wait = (struct sample_counts_wait){ 9, 0, 3, false, 0 };
+	wait = (struct sample_counts_wait){ .ns = 9, .state = 3 };
 	assert_int_equal(sample_counts_add_wait(c, &thread_a, &wait, x, 1), 0);
-	wait = (struct sample_counts_wait){ 70, 2, 2, false, 5 }; /* in another place */
+	wait = (struct sample_counts_wait){
+		.ns = 70, .count = 2, .state = 2, .place_plus_1 = 5
+	}; /* in another place */
 	assert_int_equal(sample_counts_add_wait(c, &thread_a, &wait, x, 1), 0);
 	assert_int_equal(sample_counts_total(c), 1);
 	assert_int_equal(sample_counts_n_samples(c), 4);

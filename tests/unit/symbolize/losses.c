@@ -51,15 +51,25 @@ static void every_loss_has_a_counter(void **state)
 static void every_counter_of_the_kernel_is_a_loss_or_known(void **state)
 {
 	static const bool is_no_loss[COUNTER_MAX] = {
-		[COUNTER_SAMPLES] = true,       [COUNTER_IDLE] = true,
-		[COUNTER_FILTERED] = true,      [COUNTER_SENT] = true,
-		[COUNTER_SENT_RAW] = true,      [COUNTER_COMPLETE] = true,
-		[COUNTER_FRAMES] = true,        [COUNTER_CACHE_HITS] = true,
-		[COUNTER_WINDOW_FILLS] = true,  [COUNTER_RUN_NS] = true,
-		[COUNTER_FUNCTIONS] = true,     [COUNTER_OFF_INTERVALS] = true,
-		[COUNTER_OFF_STACKS] = true,    [COUNTER_OFF_THINNED] = true,
-		[COUNTER_OFF_SHORT] = true,     [COUNTER_OFF_SHORT_NS] = true,
-		[COUNTER_OFF_UNSAMPLED] = true, [COUNTER_FAULTS_THINNED] = true,
+		[COUNTER_SAMPLES] = true,
+		[COUNTER_IDLE] = true,
+		[COUNTER_FILTERED] = true,
+		[COUNTER_SENT] = true,
+		[COUNTER_SENT_RAW] = true,
+		[COUNTER_COMPLETE] = true,
+		[COUNTER_FRAMES] = true,
+		[COUNTER_CACHE_HITS] = true,
+		[COUNTER_WINDOW_FILLS] = true,
+		[COUNTER_RUN_NS] = true,
+		[COUNTER_FUNCTIONS] = true,
+		[COUNTER_OFF_INTERVALS] = true,
+		[COUNTER_OFF_STACKS] = true,
+		[COUNTER_OFF_THINNED] = true,
+		[COUNTER_OFF_SHORT] = true,
+		[COUNTER_OFF_SHORT_NS] = true,
+		[COUNTER_OFF_UNSAMPLED] = true,
+		[COUNTER_FAULTS_THINNED] = true,
+		[COUNTER_CONTEXTS] = true,
 	};
 	_cleanup_(freep) struct counts *c = calloc(1, sizeof(*c));
 	const struct loss_sources in = { .session = &c->session, .symbols = &c->symbols };

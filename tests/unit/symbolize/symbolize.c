@@ -174,7 +174,8 @@ static void several_events_are_sample_types_of_one_profile(void **state)
 
 	fixture_init(&f);
 	for (uint8_t i = 0; i < 3; i++)
-		assert_true(sample_counts_add_event(f.collect, &thread, i / 2, 1, &word, 1) >= 0);
+		assert_true(sample_counts_add_event(f.collect, &thread, NULL, i / 2, 1, &word, 1) >=
+			    0);
 	assert_int_equal(symbolize_profile(f.frame_symbols, f.collect, &window, &p, &stats, NULL),
 			 0);
 	assert_int_equal(profile_n_sample_types(p), 2);
