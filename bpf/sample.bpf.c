@@ -405,13 +405,18 @@ static __always_inline int user_registers(struct perf_event_ctx *ctx, struct wal
 	return 1;
 }
 
+/* The cookie of the attachment that fired; 0 before Linux 5.15, which has none. */
+static __always_inline __u64 event_cookie(void *ctx)
+{
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
+		return bpf_get_attach_cookie(ctx);
+	return 0;
+}
+
 /* The number of the event that fired; @alone is the number of the only one of its kind. */
 static __always_inline __u32 event_number(void *ctx, __u32 alone)
 {
-	/* bpf_get_attach_cookie() exists since 5.15 */
-	if (use_cookies && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_attach_cookie))
-		return bpf_get_attach_cookie(ctx);
-	return alone;
+	return use_cookies ? event_cookie(ctx) : alone;
 }
 
 /* The kernel's own statistics (run_time_ns) need CAP_SYS_ADMIN. */
@@ -496,6 +501,7 @@ _Static_assert((KERNEL_FRAMES_MAX & (KERNEL_FRAMES_MAX + 1)) == 0, "used as a ma
 #include "bpf/lib/offcpu.h"
 #include "bpf/lib/probes.h"
 
-#include "bpf/lib/faults.h" /* reserves states by functions of probes.h */
+#include "bpf/lib/allocs.h" /* these reserve states by functions of probes.h */
+#include "bpf/lib/faults.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

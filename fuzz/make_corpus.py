@@ -610,6 +610,19 @@ def jitdump():
         yield bytes(out)
 
 
+def allocator_message():
+    rng = random.Random(26)
+
+    def function(low, high, place, kind=1, flags=0):
+        return struct.pack("<QQQII", low, high, place, kind, flags)
+
+    reply = function(16, 64, 20) + function(64, 80, 64, 6, 1)
+    yield b""
+    yield function(16, 64, 20) * 33
+    yield reply
+    yield from byte_mutations(reply, rng, 100)
+
+
 def jit_message():
     rng = random.Random(21)
 

@@ -86,6 +86,7 @@ enum record_type {
 	RECORD_PROGRAM = 5,  /* a process began, or an exec is done: a header alone */
 	RECORD_FUNCTION = 6, /* memory that names a function: struct function_record */
 	RECORD_STACK = 7,    /* an outer part of the stack of a RECORD_RAW: struct raw_record */
+	RECORD_FREED = 8, /* a sampled block was freed, or not allocated at all: a header alone */
 };
 
 enum record_flags {
@@ -104,7 +105,8 @@ enum record_flags {
 	/* The page of a fault was present (the access was not allowed yet); it was written to. */
 	RECORD_FAULT_PRESENT = 1u << 8,
 	RECORD_FAULT_WRITE = 1u << 9,
-	RECORD_MAPPED = 1u << 10, /* taken where the kernel chose an area for a mapping */
+	RECORD_MAPPED = 1u << 10,        /* taken where the kernel chose an area for a mapping */
+	RECORD_ALLOC = 1u << 11,         /* taken where memory was allocated from the heap */
 };
 
 struct record_header {
@@ -130,7 +132,11 @@ struct record_header {
 	 * allocation's record; RECORD_WAKER: WAKER_ARG(); else 0.
 	 */
 	__u64 arg;
-	__u64 len; /* RECORD_MAPPED: bytes of the area; else 0 */
+	/*
+	 * RECORD_MAPPED: bytes of the area; RECORD_FREED: the thread that allocated; RECORD_WAKER:
+	 * start of the wait; else 0
+	 */
+	__u64 len;
 };
 _Static_assert(sizeof(struct record_header) == 88, "record header is an ABI");
 

@@ -19,11 +19,17 @@
 #include "metadata/select_rules.h"
 #include "options/arguments.h"
 #include "reader/place_client.h"
+#include "sampler/alloc_programs.h"
 #include "sampler/events.h"
 #include "symbol/demangle.h"
 #include "symbol/symbol_cache.h"
 
-enum { DEFAULT_FREQ_HZ = 99, PERIOD_MIN_NS = 100000, MAX_STACK_MAX = UINT16_MAX };
+enum {
+	DEFAULT_FREQ_HZ = 99,
+	DEFAULT_ALLOC_SHARE = 5,
+	PERIOD_MIN_NS = 100000,
+	MAX_STACK_MAX = UINT16_MAX
+};
 
 #define SECOND_NS 1000000000ULL
 
@@ -46,6 +52,7 @@ struct record_args {
 	uint64_t count;
 	bool off_cpu, wall, lock;
 	unsigned int memory;
+	uint64_t alloc_bytes, alloc_share; /* 0: not given */
 	uint64_t off_min_ns;
 	uint64_t duration_ns;
 	bool idle;
@@ -147,8 +154,10 @@ static const struct option_spec options[] = {
 	       .unit = "us", .max = 3600 * SECOND_NS,
 	       .details = "A number without a unit is in microseconds. The summary reports how "
 			  "many waits were skipped, and their total time."),
-	OPTION(CHOICE, 0, "memory", "resident", memory,
-	       "Record which stacks the memory of processes is due to, instead of where they run",
+	OPTION(CHOICE, 0, "memory", "resident|alloc|live", memory,
+	       "Record which stacks touched the resident memory of processes (resident), "
+	       "allocated memory from the heap (alloc), and did not free it (live), instead of "
+	       "where they run",
 	       .flags = OPTION_OPTIONAL_VALUE,
 	       .details =
 		       "resident: each page that is resident when the recording ends, by the stack "
@@ -162,7 +171,32 @@ static const struct option_spec options[] = {
 		       "mapped it, or else is [fault not seen]. A process that has ended before "
 		       "the "
 		       "recording has no memory.\n\nEach page fault costs a few microseconds; a "
-		       "process that does not fault is not slowed down."),
+		       "process that does not fault is not slowed down.\n\nalloc: the functions "
+		       "that call "
+		       "malloc() and its relatives, in the processes of --pid or the command. The "
+		       "sample types are alloc_objects, in allocations, and alloc_space, in bytes. "
+		       "live has inuse_objects and inuse_space too: what was allocated during the "
+		       "recording and not freed until its end. Allocations are sampled by their "
+		       "bytes, and the sums are estimates. Each call of an allocator's function "
+		       "costs about 0.9 us, with live 1.5 us, and each free() 1 us, as measured on "
+		       "one x86-64 machine with one thread; on others it may be more. Probes that "
+		       "take too much pause (see --alloc-share). Linux 5.15 is needed."),
+	OPTION(SIZE, 0, "alloc-interval", "SIZE", alloc_bytes,
+	       "With --memory=alloc or live, take a sample every SIZE allocated bytes on average",
+	       .preset = "512K", .flags = OPTION_LAZY_PRESET, .min = 1, .max = ALLOC_MEAN_BYTES_MAX,
+	       .details = "A shorter interval makes the sums more precise, at the cost of a stack "
+			  "for each sample."),
+	OPTION(NUMBER, 0, "alloc-share", "PERCENT", alloc_share,
+	       "With --memory=alloc or live, pause when the probes take more than this share of "
+	       "the processes' CPU time",
+	       .preset = "5", .flags = OPTION_LAZY_PRESET, .min = 1, .max = 100,
+	       .details =
+		       "The default is for production: of a process that allocates much, it "
+		       "records about 0.2 s every few seconds. What is allocated during a pause "
+		       "is missing, and the summary states how long the pauses were; 100 records "
+		       "without any. With live, frees are followed in pauses too, at about 1 us "
+		       "each, so the probes may take more than this share. The share is an "
+		       "estimate from the number of calls."),
 	OPTION(FLAG, 0, "idle", NULL, idle, "Sample idle CPUs too"),
 	OPTION(DURATION, 'd', "duration", "TIME", duration_ns,
 	       "Stop recording after this time, such as 10 (seconds) or 5m", .unit = "s", .min = 1,
@@ -300,6 +334,15 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
  */
 static int set_memory(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
+	static const enum symbolize_mode modes[] = { SYMBOLIZE_RESIDENT, SYMBOLIZE_ALLOC,
+						     SYMBOLIZE_LIVE };
+
+	if (a->memory == NO_CHOICE || a->memory == 0) {
+		if (a->alloc_bytes || a->alloc_share)
+			return err_set(err, -EINVAL,
+				       "--alloc-interval and --alloc-share require --memory=alloc "
+				       "or --memory=live");
+	}
 	if (a->memory == NO_CHOICE)
 		return 0;
 	if (a->off_cpu || a->wall || a->lock || o->events.len || a->freq_hz || a->idle)
@@ -308,7 +351,19 @@ static int set_memory(struct recording_opts *o, const struct record_args *a, str
 			       "--off-cpu, --wall or --lock");
 	if (a->cgroup)
 		return err_set(err, -EINVAL, "--memory cannot be used with --cgroup: use --pid");
-	o->what = SYMBOLIZE_RESIDENT;
+	o->what = modes[a->memory];
+	if (a->memory == 0)
+		return 0;
+	if (!o->command && !a->pids.len)
+		return err_set(
+			err, -EINVAL,
+			"--memory=alloc and --memory=live require --pid or a command, because "
+			"each process that is recorded is slowed down");
+	if (!a->user)
+		return err_set(err, -EINVAL,
+			       "--no-user cannot be used with --memory=alloc or --memory=live");
+	o->alloc_bytes = a->alloc_bytes ? a->alloc_bytes : ALLOC_MEAN_BYTES;
+	o->alloc_share = a->alloc_share ? (unsigned int)a->alloc_share : DEFAULT_ALLOC_SHARE;
 	return 0;
 }
 
@@ -454,6 +509,8 @@ const struct command record_command = {
 		{ "Record one process at a higher frequency", "cameo record -p 1234 -F 199 -d 30" },
 		{ "Record a command and its children", "cameo record -o build.folded -- make -j8" },
 		{ "Record where a process waits for locks", "cameo record -p 1234 --lock -d 10" },
+		{ "Record what a process allocates and does not free",
+		  "cameo record -p 1234 --memory=live -d 60 -o heap.pb.gz" },
 		{ "Record the callers of malloc()",
 		  "cameo record -p 1234 -e uprobe:libc:malloc -o mallocs.html" }),
 	.run = run_command,

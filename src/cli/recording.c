@@ -202,6 +202,11 @@ static int open_output(struct recording *rec, struct err *err)
 		     : 0;
 }
 
+static bool is_heap(const struct recording_opts *o)
+{
+	return o->what == SYMBOLIZE_ALLOC || o->what == SYMBOLIZE_LIVE;
+}
+
 /*
  * A recording holds whole-machine tables of up to TABLE_CHUNKS MiB: unlike the agent, it has no
  * memory limit of its own, because it ends.
@@ -224,12 +229,16 @@ static int open_session(struct recording *rec, struct err *err)
 			.stats = o->verbose,
 			.off_cpu = o->what == SYMBOLIZE_OFF || o->what == SYMBOLIZE_WALL,
 			.faults = o->what == SYMBOLIZE_RESIDENT,
-			.no_samples = o->what == SYMBOLIZE_OFF || o->what == SYMBOLIZE_RESIDENT,
+			.allocs = is_heap(o),
+			.frees = o->what == SYMBOLIZE_LIVE,
+			.alloc_bytes = o->alloc_bytes,
+			.no_samples = o->what != SYMBOLIZE_CPU && o->what != SYMBOLIZE_WALL,
 			.off_min_ns = o->off_min_ns,
 			.max_chunks = TABLE_CHUNKS,
 			.in_cgroup = o->cgroup != NULL,
 			.cgroup_fd = rec->cgroup_fd,
 		},
+		.alloc_share_max = o->alloc_share,
 		.max_stack = o->max_stack,
 		.signatures = o->signatures,
 		.keep_times = format_has_times(o->format),
@@ -272,6 +281,8 @@ static int drop_privileges(const struct recording *rec, struct err *err)
 
 	if (o->command)
 		keep |= privileges_to_kill();
+	if (is_heap(o))
+		keep |= privileges_to_probe();
 	for (size_t i = 0; i < o->events.len; i++)
 		if (o->events.data[i].kind == EVENT_UPROBE)
 			keep |= privileges_to_probe();
@@ -413,7 +424,15 @@ static uint64_t own_cpu_ns(void)
 /* The number of the sample type for formats that hold only one; see enum symbolize_mode. */
 static size_t main_value(enum symbolize_mode what)
 {
-	return what == SYMBOLIZE_WALL ? 3 : 0;
+	switch (what) {
+	case SYMBOLIZE_WALL:
+	case SYMBOLIZE_LIVE:
+		return 3;
+	case SYMBOLIZE_ALLOC:
+		return 1;
+	default:
+		return 0;
+	}
 }
 
 /*
@@ -430,6 +449,7 @@ static int recording_write(struct recording *rec, struct frame_symbols *frame_sy
 		.events = rec->opts->events.data,
 		.n_events = rec->opts->events.len,
 		.mode = rec->opts->what,
+		.alloc_bytes = rec->opts->alloc_bytes,
 		.locks_only = rec->opts->locks_only,
 		.per_thread = rec->opts->per_thread,
 		.clock_offset_ns = rec->start_wall_ns - (int64_t)rec->start_ns,

@@ -28,6 +28,8 @@ struct recording_opts {
 	bool no_kernel, no_user;  /* omit these frames */
 	bool idle, verbose;
 	enum symbolize_mode what; /* CPU time, off-CPU time, both, or memory */
+	uint64_t alloc_bytes;     /* of heap allocations: mean bytes between two samples */
+	unsigned int alloc_share; /* and CPU time that probes may take, in percent; 100: no limit */
 	bool locks_only;          /* of off-CPU time, only waits for locks */
 	uint64_t off_min_ns;      /* shorter waits are skipped */
 	bool no_children;         /* exclude children of the selected processes */

@@ -228,6 +228,65 @@ static void print_memory(const struct summary *s)
 		      stderr);
 }
 
+static bool is_heap(const struct summary *s)
+{
+	return s->what == SYMBOLIZE_ALLOC || s->what == SYMBOLIZE_LIVE;
+}
+
+/* Prints what the probes at an allocator's functions missed, and why. */
+static void print_probes(const struct summary *s)
+{
+	const struct alloc_recording_stats *p = &s->session.probes;
+	const unsigned long long *n = (const unsigned long long *)s->session.sampler.counts.n;
+
+	if (p->n_pauses)
+		fprintf(stderr,
+			"cameo: paused for %.1f s of %.1f s, because the probes took %.0f %% of "
+			"the CPU time: allocations in the pauses are missing, and nothing is "
+			"scaled for them (see --alloc-share)\n",
+			(double)p->paused_ns / 1e9, (double)p->recorded_ns / 1e9, p->share * 100);
+	if (n[COUNTER_BLOCKS_LOST] || n[COUNTER_FREES_LOST])
+		fprintf(stderr,
+			"cameo: %llu sampled blocks could not be followed, and the ends of %llu "
+			"were "
+			"lost: they are shown as in use\n",
+			n[COUNTER_BLOCKS_LOST], n[COUNTER_FREES_LOST]);
+	if (p->n_throwing)
+		fprintf(stderr,
+			"cameo: blocks of operator new are missing in %llu file%s that %s not call "
+			"malloc() there: only --memory=alloc records them\n",
+			(unsigned long long)p->n_throwing, p->n_throwing == 1 ? "" : "s",
+			p->n_throwing == 1 ? "does" : "do");
+	if (p->n_refused || p->n_unread)
+		fprintf(stderr,
+			"cameo: probes are missing: the kernel refused them %llu times, and %llu "
+			"files could not be read\n",
+			(unsigned long long)p->n_refused, (unsigned long long)p->n_unread);
+	if (!n[COUNTER_ALLOCS])
+		fputs("cameo: no allocation was seen: the program has an allocator whose functions "
+		      "are not known, for example because it is linked statically and has no "
+		      "symbols; --memory=resident needs none\n",
+		      stderr);
+}
+
+/* Prints the sums of heap allocations, which are estimates, and their sampling error. */
+static void print_heap(const struct summary *s)
+{
+	const struct session_stats *st = &s->session;
+	const struct allocs_stats *a = &st->allocs;
+	const unsigned long long *n = (const unsigned long long *)st->sampler.counts.n;
+
+	fprintf(stderr, "cameo: %.1f MiB (+-%.1f) allocated in %llu calls", a->bytes / (1 << 20),
+		2 * a->bytes_error / (1 << 20), n[COUNTER_ALLOCS]);
+	if (s->what == SYMBOLIZE_LIVE)
+		fprintf(stderr, ", %.1f MiB of them in use at the end", a->live_bytes / (1 << 20));
+	fprintf(stderr, "; %llu samples, %.1f %% of their stacks complete, %llu lost\n",
+		(unsigned long long)a->n_samples,
+		percent(st->records.n_complete, st->records.n_samples),
+		(unsigned long long)(session_n_lost(st) + a->n_no_room));
+	print_probes(s);
+}
+
 /*
  * "complete" is the most important figure: the share of stacks that can be trusted up to their
  * roots.
@@ -251,7 +310,7 @@ static void print_samples(const struct summary *s)
 static void print_empty(const struct summary *s)
 {
 	if (s->session.records.n_samples || s->what == SYMBOLIZE_OFF ||
-	    s->what == SYMBOLIZE_RESIDENT)
+	    s->what == SYMBOLIZE_RESIDENT || is_heap(s))
 		return;
 	if (s->events->len)
 		fputs("cameo: no samples: the events did not occur in the selected processes\n",
@@ -299,6 +358,8 @@ void summary_print(const struct summary *s)
 
 	if (s->what == SYMBOLIZE_RESIDENT)
 		print_memory(s);
+	else if (is_heap(s))
+		print_heap(s);
 	else if (s->what != SYMBOLIZE_OFF)
 		print_samples(s);
 	print_empty(s);

@@ -404,6 +404,39 @@ void process_table_reap(struct process_table *p, uint64_t now_ns)
 	programs_reap(&p->programs, now_ns);
 }
 
+bool process_table_runs(const struct process_table *p, uint32_t pid)
+{
+	const struct program *e = programs_get(&p->programs, pid);
+
+	return e && !e->info.end_ns;
+}
+
+static void each_file(const struct program *e, process_table_file_fn fn, void *ctx)
+{
+	for (uint32_t i = 0; i < mapping_set_count(e->maps); i++) {
+		const struct unwind_mapping *m = mapping_set_get(e->maps, i);
+
+		if (m->kind == MAPPING_FILE && m->file != FILE_ID_NONE)
+			fn(ctx, &e->info, m->file);
+	}
+}
+
+void process_table_each_file(struct process_table *p, uint64_t now_ns, process_table_file_fn fn,
+			     void *ctx)
+{
+	for (size_t i = 0; i < p->programs.slots.len; i++) {
+		struct program *e = p->programs.slots.data[i];
+		struct unwind_process ignored;
+
+		if (!e || e->info.end_ns)
+			continue;
+		if (e->is_stale)
+			(void)programs_mappings(&p->programs, e, now_ns, &ignored);
+		if (e == p->programs.slots.data[i] && !e->info.end_ns)
+			each_file(e, fn, ctx);
+	}
+}
+
 void process_table_stats(const struct process_table *p, struct process_table_stats *out)
 {
 	*out = p->programs.stats;

@@ -170,4 +170,16 @@ void process_table_mark_files(struct process_table *p);
 /* Removes programs that ended more than 3 s before @now_ns. */
 void process_table_reap(struct process_table *p, uint64_t now_ns);
 
+/* Returns true if a program runs as @pid, as far as the table knows. */
+bool process_table_runs(const struct process_table *p, uint32_t pid);
+
+/*
+ * Calls @fn for each file that a running program has mapped as code (FILE_ID_NONE excluded), after
+ * the mappings of programs for which that is due were read. Several mappings of a file may be
+ * reported. Do not call it while events are being applied.
+ */
+typedef void (*process_table_file_fn)(void *ctx, const struct process *program, uint32_t file);
+void process_table_each_file(struct process_table *p, uint64_t now_ns, process_table_file_fn fn,
+			     void *ctx);
+
 void process_table_stats(const struct process_table *p, struct process_table_stats *out);

@@ -18,6 +18,7 @@ bool record_is_valid(const struct record_header *h, size_t len)
 		return false;
 	switch (h->type) {
 	case RECORD_PROGRAM:
+	case RECORD_FREED:
 		return true;
 	case RECORD_OFF:
 		return len >= sizeof(struct off_record);

@@ -22,7 +22,6 @@
 #include "profiler/parked.h"
 #include "profiler/process_memory.h"
 #include "profiler/record.h"
-#include "profiler/resident.h"
 #include "profiler/stack_parts.h"
 #include "sampler/sampler.h"
 #include "unwind/walk.h"
@@ -207,9 +206,7 @@ static void count_stack(struct record_decoder *d, const struct record_header *h,
 		keep_stack(d, h, &t, words, n);
 		return;
 	}
-	if (h->flags & (RECORD_FAULT | RECORD_MAPPED)) {
-		if (d->opts.resident)
-			resident_touch(d->opts.resident, h, &t, words, n);
+	if (memory_records_stack(&d->opts.memory, h, &t, &d->labels, words, n)) {
 		count_end(d);
 		return;
 	}
@@ -520,13 +517,8 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 	}
 	d->opts.sync_processes(d->opts.ctx, h->time_ns);
 	d->program = program_of(d, h);
-	if (h->type == RECORD_PROGRAM) {
-		if (d->opts.resident)
-			resident_begin(d->opts.resident, h);
+	if (memory_records_begin(&d->opts.memory, h, d->resumed))
 		return;
-	}
-	if (d->opts.resident && h->flags & RECORD_MAPPED && !d->resumed)
-		resident_map(d->opts.resident, h);
 	if (d->opts.exclude_self && record_is_own(d->opts.procs, d->program, h)) {
 		d->stats.n_excluded++;
 		return;

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
+#include "profiler/memory_records.h"
 #include "profiler/sample_counts.h"
 
 struct jit_symbols;
@@ -20,7 +21,6 @@ struct langs;
 struct offcpu;
 struct process_table;
 struct record_decoder;
-struct resident;
 struct sampler;
 struct unwind_walker;
 
@@ -31,7 +31,7 @@ struct record_decoder_opts {
 	struct langs *langs;
 	struct process_table *procs;
 	struct jit_symbols *jits;
-	struct resident *resident; /* receives page faults; NULL: none are recorded */
+	struct memory_records memory; /* the receivers of records of memory */
 	/*
 	 * Applies what processes did before @time_ns (CLOCK_MONOTONIC), unless that was done;
 	 * UINT64_MAX: up to now.

@@ -286,7 +286,8 @@ static int touch(struct address_space *space, const struct record_header *h, uin
 }
 
 void resident_touch(struct resident *r, const struct record_header *h,
-		    const struct sample_counts_thread *thread, const uint64_t *words, size_t n)
+		    const struct sample_counts_thread *thread, const struct sample_labels *labels,
+		    const uint64_t *words, size_t n)
 {
 	struct program *p = get(r, h, NULL);
 	uint32_t id;
@@ -296,7 +297,7 @@ void resident_touch(struct resident *r, const struct record_header *h,
 		r->stats.n_no_room += is_full(r);
 		return;
 	}
-	if (sample_counts_intern(r->touchers, thread, words, n, &id) == 0 &&
+	if (sample_counts_intern(r->touchers, thread, labels, words, n, &id) == 0 &&
 	    id < ADDRESS_SPACE_TOUCHER_MAX)
 		e = 0;
 	if (e == 0 && h->flags & RECORD_MAPPED)
@@ -415,11 +416,13 @@ static uint32_t reason(const struct attribution *a, const struct share *s)
 	return space && address_space_is_whole(space) ? a->r->unseen_text : a->r->either_text;
 }
 
-static int add(struct attribution *a, const struct sample_counts_thread *t, const struct share *s,
-	       const uint64_t *words, size_t n)
+static int add(struct attribution *a, const struct sample_counts_thread *t,
+	       const struct sample_labels *labels, const struct share *s, const uint64_t *words,
+	       size_t n)
 {
-	int e = sample_counts_add_memory(a->to, t, s->is_file ? RESIDENT_FILE : RESIDENT_ANONYMOUS,
-					 s->bytes, words, n);
+	int e = sample_counts_add_memory(a->to, t, labels,
+					 s->is_file ? RESIDENT_FILE : RESIDENT_ANONYMOUS, s->bytes,
+					 words, n);
 
 	return e < 0 ? e : 0;
 }
@@ -436,7 +439,7 @@ static int add_without_stack(struct attribution *a, const struct share *s)
 
 	r->stats.before_bytes += before ? s->bytes : 0;
 	r->stats.unseen_bytes += before ? 0 : s->bytes;
-	return add(a, &a->reading->main_thread, s, words, 2);
+	return add(a, &a->reading->main_thread, NULL, s, words, 2);
 }
 
 /* A thread of the parent that touched a page before a fork stands for the child's main thread. */
@@ -445,6 +448,7 @@ static int flush(struct attribution *a)
 	const struct share s = a->share;
 	const struct sample_counts_thread *main_thread = &a->reading->main_thread, *t;
 	const struct sample_counts_sample *toucher;
+	struct sample_labels labels;
 	const uint64_t *words;
 	size_t n;
 
@@ -457,7 +461,8 @@ static int flush(struct attribution *a)
 	toucher = sample_counts_sample(a->r->touchers, s.owner - 1);
 	t = sample_counts_thread(a->r->touchers, toucher->thread);
 	words = sample_counts_stack(a->r->touchers, toucher->stack, &n);
-	return add(a, t->pid == main_thread->pid ? t : main_thread, &s, words, n);
+	labels = sample_counts_labels(a->r->touchers, toucher);
+	return add(a, t->pid == main_thread->pid ? t : main_thread, &labels, &s, words, n);
 }
 
 static int add_bytes(struct attribution *a, uint32_t owner, bool is_file, uint64_t bytes)

@@ -33,6 +33,7 @@ struct record_header;
 struct resident;
 struct sample_counts;
 struct sample_counts_thread;
+struct sample_labels;
 
 struct resident_stats {
 	uint64_t n_no_room;  /* faults whose page was not recorded, for lack of memory */
@@ -67,7 +68,8 @@ void resident_begin(struct resident *r, const struct record_header *h);
 
 /* Handles the stack of a RECORD_FAULT or RECORD_MAPPED: @n words, leaf first. */
 void resident_touch(struct resident *r, const struct record_header *h,
-		    const struct sample_counts_thread *thread, const uint64_t *words, size_t n);
+		    const struct sample_counts_thread *thread, const struct sample_labels *labels,
+		    const uint64_t *words, size_t n);
 
 /* Handles RECORD_MAPPED. Call it for each such record in order, before its stack is known. */
 void resident_map(struct resident *r, const struct record_header *h);

@@ -322,10 +322,11 @@ int sample_counts_add_wait(struct sample_counts *c, const struct sample_counts_t
 }
 
 int sample_counts_add_memory(struct sample_counts *c, const struct sample_counts_thread *thread,
-			     uint8_t kind, uint64_t bytes, const uint64_t *words, size_t n_words)
+			     const struct sample_labels *labels, uint8_t kind, uint64_t bytes,
+			     const uint64_t *words, size_t n_words)
 {
 	enum { PAGE_BYTES = 4096 };
-	struct sample_key key = { .c = c, .memory = kind };
+	struct sample_key key = { .c = c, .text = labels, .memory = kind };
 	struct sample_counts_sample *s;
 	int r = find_sample(key, thread, words, n_words, &s);
 
@@ -336,16 +337,43 @@ int sample_counts_add_memory(struct sample_counts *c, const struct sample_counts
 	return r;
 }
 
+int sample_counts_add_heap(struct sample_counts *c, const struct sample_counts_thread *thread,
+			   const struct sample_counts_heap *heap, const uint64_t *words,
+			   size_t n_words)
+{
+	struct sample_key key = { .c = c, .text = &heap->labels };
+	struct sample_counts_sample *s;
+	int r = find_sample(key, thread, words, n_words, &s);
+
+	if (r < 0)
+		return r;
+	s->count += heap->objects;
+	s->bytes += heap->bytes;
+	s->live_count += heap->live_objects;
+	s->live_bytes += heap->live_bytes;
+	return r;
+}
+
 int sample_counts_intern(struct sample_counts *c, const struct sample_counts_thread *thread,
-			 const uint64_t *words, size_t n_words, uint32_t *out)
+			 const struct sample_labels *labels, const uint64_t *words, size_t n_words,
+			 uint32_t *out)
 {
 	struct sample_counts_sample *s;
-	int r = find_sample((struct sample_key){ .c = c }, thread, words, n_words, &s);
+	int r = find_sample((struct sample_key){ .c = c, .text = labels }, thread, words, n_words,
+			    &s);
 
 	if (r < 0)
 		return r;
 	*out = (uint32_t)(s - c->samples.data);
 	return 0;
+}
+
+int sample_counts_intern_thread(struct sample_counts *c, const struct sample_counts_thread *thread,
+				uint32_t *out)
+{
+	int r = thread_id(c, thread, out);
+
+	return r < 0 ? r : 0;
 }
 
 void sample_counts_scale(struct sample_counts *c, sample_counts_scale_fn fn, void *ctx)

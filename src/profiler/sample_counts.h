@@ -49,10 +49,17 @@ enum { SAMPLE_LABELS_MAX = 1 << 16, SAMPLE_LABELS_BYTES = 8 << 20 };
 struct sample_counts_sample {
 	uint32_t stack;
 	uint32_t thread;
-	uint64_t count;       /* samples or waits; pages of memory */
-	uint64_t bytes;       /* of memory */
-	uint64_t off_ns;      /* time off the CPU */
-	uint64_t thinned_ns;  /* part of off_ns that stands for other waits too */
+	uint64_t count; /* samples or waits; pages of memory; heap allocations */
+	uint64_t bytes; /* of memory */
+	union {
+		struct {
+			uint64_t off_ns;     /* time off the CPU */
+			uint64_t thinned_ns; /* part of off_ns that stands for other waits too */
+		};
+		struct { /* of heap allocations: those in use */
+			uint64_t live_count, live_bytes;
+		};
+	};
 	uint32_t labels;      /* for sample_counts_labels(); 0: none */
 	uint32_t last_time;   /* internal, for sample_counts_times() */
 	uint8_t off_state;    /* enum off_state; 0: on the CPU */
@@ -99,14 +106,34 @@ int sample_counts_add_wait(struct sample_counts *c, const struct sample_counts_t
  * what sample_counts_add() returns.
  */
 int sample_counts_add_memory(struct sample_counts *c, const struct sample_counts_thread *thread,
-			     uint8_t kind, uint64_t bytes, const uint64_t *words, size_t n_words);
+			     const struct sample_labels *labels, uint8_t kind, uint64_t bytes,
+			     const uint64_t *words, size_t n_words);
+
+/* Estimated sums of heap allocations: all of them, and those still in use. */
+struct sample_counts_heap {
+	uint64_t objects, bytes, live_objects, live_bytes;
+	struct sample_labels labels;
+};
+
+/* Counts heap allocations. Returns what sample_counts_add() returns. */
+int sample_counts_add_heap(struct sample_counts *c, const struct sample_counts_thread *thread,
+			   const struct sample_counts_heap *heap, const uint64_t *words,
+			   size_t n_words);
 
 /*
  * Finds or adds the sample of @thread and a stack without counting it. Stores its number, for
  * sample_counts_sample(), in *@out. Returns 0 or -ENOMEM.
  */
 int sample_counts_intern(struct sample_counts *c, const struct sample_counts_thread *thread,
-			 const uint64_t *words, size_t n_words, uint32_t *out);
+			 const struct sample_labels *labels, const uint64_t *words, size_t n_words,
+			 uint32_t *out);
+
+/*
+ * Finds or adds a thread without counting a sample of it. Stores its number, for
+ * sample_counts_thread(), in *@out. Returns 0 or -ENOMEM.
+ */
+int sample_counts_intern_thread(struct sample_counts *c, const struct sample_counts_thread *thread,
+				uint32_t *out);
 
 /*
  * Factors for a thread's off-CPU time in one place: first for the thinned part, then for the

@@ -14,7 +14,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -463,7 +462,7 @@ int session_start(struct session *s, struct err *err)
 	s->parts.memory.turn = take_turn;
 	s->parts.memory.ctx = s;
 	if (r == 0)
-		r = resident_programs_snapshot(&s->parts.memory, err);
+		r = session_parts_start_memory(&s->parts, err);
 	if (r < 0 || !s->opts.sampler.off_cpu)
 		return r;
 	s->wait_ns = 2 * POLL_NS;
@@ -482,6 +481,7 @@ int session_poll(struct session *s, struct err *err)
 
 	if (r < 0)
 		return err_set(err, r, "cannot read samples: %s", strerror(-r));
+	session_parts_update_allocs(&s->parts);
 	return session_upkeep(s, err);
 }
 
@@ -490,12 +490,12 @@ int session_stop(struct session *s, struct err *err)
 	uint64_t now_ns = clock_monotonic_ns();
 	int r = resident_programs_read(&s->parts.memory);
 
-	sampler_detach(s->parts.sampler);
+	session_parts_detach(&s->parts);
 	if (r == 0)
 		r = session_drain(s, stop_ns(s), true);
 	wait_for_parked(s, now_ns + stop_ns(s), true);
 	if (r == 0)
-		r = resident_programs_attribute(&s->parts.memory);
+		r = session_parts_attribute(&s->parts);
 	if (r == 0 && s->opts.sampler.off_cpu)
 		r = count_waits(s, now_ns, true);
 	restore_priority(s);
@@ -583,25 +583,9 @@ struct jit_symbols *session_jits(struct session *s)
 
 int session_stats(struct session *s, struct session_stats *out)
 {
-	struct ring_reader_state waiting;
-	struct role_counters readers;
-	int r;
+	int r = session_parts_stats(&s->parts, out);
 
-	ring_reader_state(s->parts.ring, &waiting);
-	lang_client_counters(s->parts.lang_client, &readers);
-	*out = (struct session_stats){ .backlog_bytes = waiting.bytes,
-				       .n_cpu_errors = s->n_cpu_errors };
-	out->n_lang_readers_lost = readers.timeouts + readers.deaths + readers.garbage;
-	out->n_reader_failures = table_maker_n_failed(file_table_maker(s->parts.files));
-	out->sideband_bytes = sideband_bytes(s->parts.sideband);
-	out->n_files_full = file_table_n_full(s->parts.files);
-	out->n_vms_full = langs_n_full(s->parts.langs);
-	record_decoder_stats(s->parts.decoder, &out->records);
-	resident_programs_stats(&s->parts.memory, &out->resident);
-	out->records.n_no_room += waiting.n_lost;
-	r = sampler_stats(s->parts.sampler, &out->sampler);
-	process_table_stats(s->parts.procs, &out->procs);
-	unwind_tables_stats(s->parts.tables, &out->tables);
+	out->n_cpu_errors = s->n_cpu_errors;
 	return r;
 }
 

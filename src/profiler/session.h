@@ -14,12 +14,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "process/process_table.h"
-#include "profiler/record_decoder.h"
-#include "profiler/resident.h"
 #include "profiler/session_opts.h"
-#include "sampler/sampler.h"
-#include "unwind/tables.h"
+#include "profiler/session_stats.h"
 
 struct sample_counts;
 struct err;
@@ -27,22 +23,6 @@ struct file_table;
 struct jit_symbols;
 struct langs;
 struct session;
-
-struct session_stats {
-	struct sampler_stats sampler;
-	struct process_table_stats procs;
-	struct unwind_tables_stats tables;
-	struct record_decoder_stats records;
-	struct resident_stats resident;
-	size_t backlog_bytes;       /* queued records */
-	uint64_t sideband_bytes;    /* rings of process events */
-	uint64_t n_cpu_errors;      /* attempts to follow CPUs that failed and were repeated */
-	uint64_t n_reader_failures; /* requests for unwind tables that readers failed to answer */
-	/* Readers of language runtimes that died, or were killed for their time or answers. */
-	uint64_t n_lang_readers_lost;
-	uint64_t n_files_full; /* files that found no id */
-	uint64_t n_vms_full;   /* language runtimes that found no room in the tables of the walk */
-};
 
 /* Raises the priority of the calling thread, if permitted; session_open() does so too. */
 void session_raise_priority(void);

@@ -41,7 +41,12 @@ struct session_opts {
 	 */
 	size_t lang_reader_bytes, jit_reader_bytes;
 	uint32_t sideband_bytes; /* each CPU's ring of process events; 0: 256 KiB */
-	uint64_t stop_ns;  /* longest time for which session_stop() builds tables; 0: no limit */
+	uint64_t stop_ns; /* longest time for which session_stop() builds tables; 0: no limit */
+	/*
+	 * With sampler.allocs: the share of the processes' CPU time that probes may take, in
+	 * percent. 0: no limit.
+	 */
+	unsigned int alloc_share_max;
 	bool exclude_self; /* ignore this process and its children */
 	/* Keep the raised priority of the calling thread after session_stop(). */
 	bool keeps_priority;

@@ -3,15 +3,20 @@
 
 #include <stddef.h>
 
+#include "base/clock.h"
 #include "lang/lang.h"
 #include "process/file_table.h"
 #include "process/jit_symbols.h"
 #include "process/process_table.h"
 #include "process/sideband.h"
+#include "process/table_maker.h"
+#include "profiler/alloc_recording.h"
+#include "profiler/allocs.h"
 #include "profiler/record_decoder.h"
 #include "profiler/resident.h"
 #include "profiler/sample_counts.h"
 #include "profiler/session_opts.h"
+#include "profiler/session_stats.h"
 #include "reader/lang_client.h"
 #include "reader/reader.h"
 #include "roles/pool.h"
@@ -30,6 +35,7 @@ enum {
 	LANG_ASK_MS = 500,
 	LANG_DETECT_MS = 3000,
 	RESIDENT_BYTES = 512 << 20, /* for pages and stacks; 100 GiB in 4 KiB pages */
+	ALLOCS_BYTES = 512 << 20,   /* for stacks and sampled blocks */
 };
 
 static size_t backlog_bytes(const struct session_opts *o)
@@ -56,7 +62,7 @@ static int create_decoder(struct session_parts *p, const struct session_opts *o,
 		.langs = p->langs,
 		.procs = p->procs,
 		.jits = p->jits,
-		.resident = p->memory.resident,
+		.memory = { .resident = p->memory.resident, .allocs = p->allocs },
 		.sync_processes = hooks->sync_processes,
 		.build_table = hooks->build_table,
 		.is_pending = hooks->is_pending,
@@ -127,6 +133,21 @@ static int create_files(struct session_parts *p, const struct session_opts *o)
 	return r;
 }
 
+static int create_allocs(struct session_parts *p, const struct session_opts *o)
+{
+	const struct alloc_recording_opts opts = {
+		.sampler = p->sampler,
+		.procs = p->procs,
+		.files = p->files,
+		.readers = p->readers,
+		.frees = o->sampler.frees,
+		.share_max = o->alloc_share_max ? o->alloc_share_max : 100,
+	};
+	int r = allocs_new(&p->allocs, o->sampler.alloc_bytes, o->sampler.frees, ALLOCS_BYTES);
+
+	return r < 0 ? r : alloc_recording_new(&p->recording, &opts);
+}
+
 /* Creates the parts that need no privileges. */
 static int create_tables(struct session_parts *p, const struct session_opts *o,
 			 const struct session_hooks *hooks)
@@ -157,6 +178,8 @@ static int create_tables(struct session_parts *p, const struct session_opts *o,
 		jit_symbols_set_reader_bytes(p->jits, o->jit_reader_bytes);
 	if (r == 0 && o->sampler.faults)
 		r = resident_new(&p->memory.resident, RESIDENT_BYTES);
+	if (r == 0 && o->sampler.allocs)
+		r = create_allocs(p, o);
 	if (r == 0)
 		r = create_decoder(p, o, hooks);
 	p->memory.sampler = p->sampler;
@@ -185,7 +208,9 @@ int session_parts_open(struct session_parts *p, const struct session_opts *o,
 void session_parts_close(struct session_parts *p)
 {
 	ring_reader_free(p->ring);
+	alloc_recording_free(p->recording);
 	record_decoder_free(p->decoder);
+	allocs_free(p->allocs);
 	resident_free(p->memory.resident);
 	jit_symbols_free(p->jits);
 	process_table_free(p->procs);
@@ -198,6 +223,70 @@ void session_parts_close(struct session_parts *p)
 	sideband_free(p->sideband);
 	sampler_free(p->sampler);
 	*p = (struct session_parts){ 0 };
+}
+
+int session_parts_start_memory(struct session_parts *p, struct err *err)
+{
+	int r = resident_programs_snapshot(&p->memory, err);
+
+	return r < 0 || !p->recording ? r : alloc_recording_start(p->recording, err);
+}
+
+void session_parts_update_allocs(struct session_parts *p)
+{
+	if (p->recording)
+		alloc_recording_update(p->recording, clock_monotonic_ns());
+}
+
+void session_parts_detach(struct session_parts *p)
+{
+	sampler_detach(p->sampler);
+	if (p->recording)
+		alloc_recording_stop(p->recording);
+}
+
+int session_parts_attribute(struct session_parts *p)
+{
+	int r = resident_programs_attribute(&p->memory);
+
+	return r < 0 || !p->allocs ? r
+				   : allocs_attribute(p->allocs, record_decoder_counts(p->decoder));
+}
+
+static void memory_stats(const struct session_parts *p, struct session_stats *out)
+{
+	resident_programs_stats(&p->memory, &out->resident);
+	if (p->allocs)
+		allocs_stats(p->allocs, &out->allocs);
+	if (p->recording)
+		alloc_recording_stats(p->recording, &out->probes);
+}
+
+static uint64_t count_lost_readers(const struct session_parts *p)
+{
+	struct role_counters readers;
+
+	lang_client_counters(p->lang_client, &readers);
+	return readers.timeouts + readers.deaths + readers.garbage;
+}
+
+int session_parts_stats(const struct session_parts *p, struct session_stats *out)
+{
+	struct ring_reader_state waiting;
+
+	ring_reader_state(p->ring, &waiting);
+	*out = (struct session_stats){ .backlog_bytes = waiting.bytes };
+	out->n_lang_readers_lost = count_lost_readers(p);
+	out->n_reader_failures = table_maker_n_failed(file_table_maker(p->files));
+	out->sideband_bytes = sideband_bytes(p->sideband);
+	out->n_files_full = file_table_n_full(p->files);
+	out->n_vms_full = langs_n_full(p->langs);
+	record_decoder_stats(p->decoder, &out->records);
+	memory_stats(p, out);
+	out->records.n_no_room += waiting.n_lost;
+	process_table_stats(p->procs, &out->procs);
+	unwind_tables_stats(p->tables, &out->tables);
+	return sampler_stats(p->sampler, &out->sampler);
 }
 
 static void mark_word(struct file_table *f, uint64_t word)

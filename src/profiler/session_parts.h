@@ -11,6 +11,8 @@
 
 #include "profiler/resident_programs.h"
 
+struct alloc_recording;
+struct allocs;
 struct err;
 struct file_table;
 struct jit_symbols;
@@ -23,6 +25,7 @@ struct role_pool;
 struct sample_counts;
 struct sampler;
 struct session_opts;
+struct session_stats;
 struct sideband;
 struct unwind_tables;
 struct unwind_walker;
@@ -40,7 +43,9 @@ struct session_parts {
 	struct process_table *procs;
 	struct record_decoder *decoder;
 	struct jit_symbols *jits;
-	struct resident_programs memory; /* resident is owned; NULL: faults are not recorded */
+	struct allocs *allocs;             /* NULL: allocations are not recorded */
+	struct alloc_recording *recording; /* the same */
+	struct resident_programs memory;   /* resident is owned; NULL: faults are not recorded */
 	struct ring_reader *ring;
 };
 
@@ -61,6 +66,20 @@ int session_parts_open(struct session_parts *p, const struct session_opts *o,
 
 /* Frees the parts that exist. */
 void session_parts_close(struct session_parts *p);
+
+/*
+ * Starts the recording of memory: of resident pages, and of heap allocations. Returns 0, or -errno
+ * with the reason in @err.
+ */
+int session_parts_start_memory(struct session_parts *p, struct err *err);
+/* Follows the processes whose heap allocations are recorded; call it at each poll. */
+void session_parts_update_allocs(struct session_parts *p);
+/* Stops sampling, and removes all probes. */
+void session_parts_detach(struct session_parts *p);
+/* Adds what was recorded of memory to the counts, after the last record. Returns 0 or -errno. */
+int session_parts_attribute(struct session_parts *p);
+/* Returns 0, or -errno if the counters of the kernel cannot be read; n_cpu_errors is 0. */
+int session_parts_stats(const struct session_parts *p, struct session_stats *out);
 
 /* Forgets files that neither a process, nor the present counts, nor @kept refer to. */
 void session_parts_sweep_files(struct session_parts *p, const struct sample_counts *kept,

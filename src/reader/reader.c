@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/reader.h"
 
+#include "reader/allocator_job.h"
 #include "reader/facts_job.h"
 #include "reader/jit_job.h"
 #include "reader/jit_message.h"
@@ -21,6 +22,7 @@ static const struct role_job jobs[] = {
 	{ READER_FACTS, 0, reader_facts_job },
 	{ READER_SAME, 0, reader_same_job },
 	{ READER_PLACE, sizeof(struct place_request) + 1, reader_place_job },
+	{ READER_ALLOCATOR, 0, reader_allocator_job },
 };
 
 const struct role reader_role = {

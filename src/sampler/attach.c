@@ -75,7 +75,7 @@ static bool needs_cookies(const struct sampler_opts *opts)
 
 uint32_t attach_walks(const struct sampler_opts *opts)
 {
-	if (n_of_kind(opts, EVENT_UPROBE) || opts->faults)
+	if (n_of_kind(opts, EVENT_UPROBE) || opts->faults || opts->allocs)
 		return WALK_PROBE + WALK_PROBES;
 	return opts->off_cpu ? WALK_OFF + 1 : WALK_CPU + 1;
 }
@@ -96,7 +96,7 @@ void attach_prepare(struct sample_bpf *skel, const struct sampler_opts *opts, ui
 				  !opts->no_samples && n_of_kind(opts, EVENT_PERF));
 	bpf_program__set_autoload(skel->progs.on_tracepoint, n_of_kind(opts, EVENT_TRACEPOINT));
 	bpf_program__set_autoload(skel->progs.on_uprobe, n_of_kind(opts, EVENT_UPROBE));
-	if (n_of_kind(opts, EVENT_UPROBE) || opts->faults)
+	if (n_of_kind(opts, EVENT_UPROBE) || opts->faults || opts->allocs)
 		bpf_map__set_max_entries(skel->maps.reserved_walks, n_possible * WALK_PROBES);
 }
 

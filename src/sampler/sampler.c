@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "base/vec.h"
 #include "bpf/sample.skel.h"
+#include "sampler/alloc_programs.h"
 #include "sampler/attach.h"
 #include "sampler/events.h"
 #include "sampler/fault_probe.h"
@@ -130,6 +131,7 @@ static int prepare_programs(struct sampler *s, bool lists, struct err *err)
 	bpf_map__set_max_entries(s->skel->maps.walks, s->n_possible * n_walks);
 	attach_prepare(s->skel, &s->opts, s->n_possible);
 	fault_probe_prepare(s->skel, &s->opts);
+	alloc_programs_prepare(s->skel, &s->opts);
 	r = sched_probe_prepare(s->skel, &s->opts, s->n_possible * n_walks, err);
 	if (r < 0)
 		return r;
@@ -385,6 +387,9 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 			       "cannot identify processes outside of the host's PID namespace: run "
 			       "cameo on the host, or in a container that shares the namespace "
 			       "(docker run --pid=host)");
+	if ((opts->allocs && alloc_programs_check(err) < 0) ||
+	    (opts->faults && fault_probe_check(err) < 0))
+		return -ENOTSUP;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
@@ -544,6 +549,18 @@ void sampler_detach(struct sampler *s)
 	attach_detach(s->events);
 	fault_probe_detach(&s->faults);
 	sched_probe_detach(s->off);
+}
+
+int sampler_set_alloc_file(struct sampler *s, uint32_t file,
+			   const struct allocator_function *functions, size_t n)
+{
+	return alloc_probe_set_file(s->skel, file, functions, n);
+}
+
+int sampler_attach_alloc(struct sampler *s, const struct alloc_place *place,
+			 enum alloc_probe_part part, int *fds, size_t *io_n)
+{
+	return alloc_probe_attach(s->skel, place, part, fds, io_n);
 }
 
 const char *sampler_offcpu_error(const struct sampler *s)

@@ -18,6 +18,7 @@
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
 #include "bpf/shared/vms.h"
+#include "sampler/alloc_probe.h"
 #include "sampler/cpu_list.h"
 #include "sampler/sampler_opts.h"
 #include "unwind/tables.h"
@@ -81,6 +82,12 @@ int sampler_update_cpus(struct sampler *s, struct cpu_list *back, struct err *er
 int sampler_pause(struct sampler *s, bool pause);
 /* Stops sampling permanently. Records that are in the ring can still be consumed. */
 void sampler_detach(struct sampler *s);
+
+/* See alloc_probe.h; with sampler_opts.allocs. They return 0 or -errno. */
+int sampler_set_alloc_file(struct sampler *s, uint32_t file,
+			   const struct allocator_function *functions, size_t n);
+int sampler_attach_alloc(struct sampler *s, const struct alloc_place *place,
+			 enum alloc_probe_part part, int *fds, size_t *io_n);
 
 /*
  * Why off-CPU time is not recorded although it was requested, and the remedy; NULL if it is

@@ -25,6 +25,9 @@ struct sampler_opts {
 	bool all_native;            /* keep native frames of interpreters too */
 	bool off_cpu;               /* record blocked time too */
 	bool faults;                /* record page faults */
+	bool allocs;                /* record heap allocations */
+	bool frees;                 /* with allocs: record which of them were freed */
+	uint64_t alloc_bytes;       /* with allocs: mean bytes between two samples */
 	bool no_samples;            /* record blocked time or page faults only */
 	uint64_t off_min_ns;        /* ignore shorter waits */
 	bool stats;                 /* measure the programs' run time */

@@ -66,6 +66,7 @@ static void get_kinds(struct sample_bpf *skel, struct kind out[KINDS])
 	};
 
 	memcpy(out, kinds, sizeof(kinds));
+	out[2].second = skel->progs.on_alloc;
 }
 
 static bool is_taken(const struct kind *k)

@@ -30,7 +30,6 @@ enum {
 	NS_PER_S = 1000000000,
 	LABELS_OWN = 8, /* of the thread and the wait */
 	LABELS_MAX = LABELS_OWN + CONTEXT_SET_MAX,
-	VALUES_MAX = EVENTS_MAX, /* 4 with SYMBOLIZE_WALL */
 	KERNEL_NAMES_MAX = KERNEL_FRAMES_MAX,
 };
 
@@ -181,14 +180,6 @@ static int make_times(struct profile_builder *b, const struct sample_counts_samp
 		t[out->n_times - 1 - i] = swapped;
 	}
 	return 0;
-}
-
-/* The weight of one sample of the event: its period, or the sampling interval in ns. */
-static int64_t period_of(const struct symbolize_window *w, size_t event)
-{
-	if (event < w->n_events && w->events[event].period)
-		return (int64_t)w->events[event].period;
-	return NS_PER_S / w->freq_hz;
 }
 
 /* ---- waits ----------------------------------------------------------------------- */
@@ -351,28 +342,6 @@ static void count_off(struct profile_builder *b, const struct sample_counts_samp
 		b->stats->no_stack_ns += s->off_ns;
 }
 
-/* In the order of the sample types in sample_types_add(). */
-static void make_values(const struct profile_builder *b, const struct sample_counts_sample *s,
-			int64_t out[VALUES_MAX])
-{
-	int64_t running = s->off_state ? 0 : (int64_t)s->count;
-	int64_t on_value = running * period_of(b->window, s->event), off_ns = (int64_t)s->off_ns;
-
-	if (b->mode == SYMBOLIZE_RESIDENT) {
-		out[0] = (int64_t)s->bytes;
-		return;
-	}
-	if (b->window->n_events > 1) {
-		for (size_t i = 0; i < b->window->n_events; i++)
-			out[i] = i == s->event ? on_value : 0;
-		return;
-	}
-	out[0] = b->mode == SYMBOLIZE_OFF ? off_ns : running;
-	out[1] = b->mode == SYMBOLIZE_OFF ? (int64_t)s->count : on_value;
-	out[2] = off_ns;
-	out[3] = on_value + off_ns;
-}
-
 /* ---- samples --------------------------------------------------------------------- */
 
 /* Adds a stack without its first @skip frames. */
@@ -414,7 +383,7 @@ static int add_sample(struct profile_builder *b, const struct sample_counts_samp
 		      const uint32_t *refs, size_t n)
 {
 	struct profile_label labels[LABELS_MAX];
-	int64_t values[VALUES_MAX];
+	int64_t values[SAMPLE_VALUES_MAX];
 	struct profile_sample sample = { .labels = labels, .values = values };
 	const char *reason = "";
 	size_t skip = 0;
@@ -443,7 +412,7 @@ static int add_sample(struct profile_builder *b, const struct sample_counts_samp
 		r = make_times(b, s, &sample);
 	if (r < 0)
 		return r;
-	make_values(b, s, values);
+	sample_types_values(b->mode, b->window, s, values);
 	if (!s->off_state)
 		count_on(b, s, refs, n);
 	return profile_add_sample(b->p, &sample);
@@ -499,21 +468,15 @@ static int add_keys(struct profile_builder *b)
 	return r;
 }
 
-/* Waits and memory are measured and not sampled, so their profiles have no period. */
 static int begin_profile(struct profile_builder *b)
 {
 	struct profile_meta *meta = profile_meta(b->p);
-	const char *unit, *type = sample_type_of_event(b->window, 0, &unit);
 	int r = sample_types_add(b->p, b->mode, b->window);
 
 	meta->time_ns = b->window->time_ns;
 	meta->duration_ns = b->window->duration_ns;
-	if (r == 0 && (b->mode == SYMBOLIZE_CPU || b->mode == SYMBOLIZE_WALL)) {
-		meta->period = period_of(b->window, 0);
-		r = add_string(b, type, &meta->period_type.type);
-		if (r == 0)
-			r = add_string(b, unit, &meta->period_type.unit);
-	}
+	if (r == 0)
+		r = sample_types_set_period(b->p, b->mode, b->window);
 	return r < 0 ? r : add_keys(b);
 }
 

@@ -19,6 +19,8 @@ enum symbolize_mode {
 	SYMBOLIZE_CPU,
 	SYMBOLIZE_OFF,      /* waits: off_cpu/nanoseconds and samples/count (number of waits) */
 	SYMBOLIZE_RESIDENT, /* resident/bytes */
+	SYMBOLIZE_ALLOC,    /* alloc_objects/count, alloc_space/bytes */
+	SYMBOLIZE_LIVE,     /* the same, and inuse_objects/count, inuse_space/bytes */
 	SYMBOLIZE_WALL,     /* both: samples/count, and cpu, off_cpu and wall in nanoseconds */
 };
 
@@ -30,6 +32,7 @@ struct symbolize_window {
 	const struct event *events; /* sampled events, by index; borrowed */
 	size_t n_events;            /* 0: the CPU clock, at freq_hz */
 	enum symbolize_mode mode;   /* for symbolize_profile() */
+	uint64_t alloc_bytes;       /* mean of the bytes between two samples of heap allocations */
 	bool locks_only;            /* of the waits, include only those for a futex */
 	bool per_thread;            /* append the tid to the thread label */
 	/*

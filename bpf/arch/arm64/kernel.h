@@ -13,6 +13,7 @@ enum {
 	ESR_WRITE = 1 << 6, /* arch/arm64/include/asm/esr.h: ESR_ELx_WNR */
 	ESR_FSC_TYPE = 0x3c,
 	ESR_FSC_PERMISSION = 0x0c,
+	ARCH_RETURN_BYTES = 0,
 	RED_ZONE = 16, /* AAPCS64, 6.4.5.1, has none; Go stores fp in the word below sp */
 };
 
@@ -75,6 +76,37 @@ static __always_inline int mode_is_32bit(__u64 mode)
 static __always_inline const __u64 *regs_sp(const struct user_regs *r)
 {
 	return &r->sp;
+}
+
+/* The arguments and the result of a function, by AAPCS64. */
+static __always_inline __u64 regs_arg0(const struct user_regs *r)
+{
+	return *(const volatile __u64 *)&r->x[0];
+}
+
+static __always_inline __u64 regs_arg1(const struct user_regs *r)
+{
+	return *(const volatile __u64 *)&r->x[1];
+}
+
+static __always_inline __u64 regs_arg2(const struct user_regs *r)
+{
+	return *(const volatile __u64 *)&r->x[2];
+}
+
+static __always_inline __u64 regs_result(const struct user_regs *r)
+{
+	return *(const volatile __u64 *)&r->x[0];
+}
+
+static __always_inline __u64 regs_pc(const struct user_regs *r)
+{
+	return r->pc;
+}
+
+static __always_inline __u64 regs_link(const struct user_regs *r)
+{
+	return r->x[30];
 }
 
 /* The pc of a breakpoint is that of the breakpoint itself, and no instruction pushes a word. */

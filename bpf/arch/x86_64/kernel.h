@@ -8,8 +8,9 @@ enum {
 	NR_EXECVE = 59, /* arch/x86/entry/syscalls/syscall_64.tbl */
 	NR_EXECVEAT = 322,
 	KERNEL_STACK_BYTES = 16384,
-	RED_ZONE = 128,   /* System V psABI AMD64, 3.2.2 */
-	PF_PROT = 1 << 0, /* arch/x86/include/asm/trap_pf.h */
+	ARCH_RETURN_BYTES = 8, /* a call pushes the return address */
+	RED_ZONE = 128,        /* System V psABI AMD64, 3.2.2 */
+	PF_PROT = 1 << 0,      /* arch/x86/include/asm/trap_pf.h */
 	PF_WRITE = 1 << 1,
 };
 
@@ -80,6 +81,37 @@ static __always_inline int mode_is_32bit(__u64 mode)
 static __always_inline const __u64 *regs_sp(const struct user_regs *r)
 {
 	return &r->rsp;
+}
+
+/* The arguments and the result of a function, by the System V psABI. */
+static __always_inline __u64 regs_arg0(const struct user_regs *r)
+{
+	return *(const volatile __u64 *)&r->rdi;
+}
+
+static __always_inline __u64 regs_arg1(const struct user_regs *r)
+{
+	return *(const volatile __u64 *)&r->rsi;
+}
+
+static __always_inline __u64 regs_arg2(const struct user_regs *r)
+{
+	return *(const volatile __u64 *)&r->rdx;
+}
+
+static __always_inline __u64 regs_result(const struct user_regs *r)
+{
+	return *(const volatile __u64 *)&r->rax;
+}
+
+static __always_inline __u64 regs_pc(const struct user_regs *r)
+{
+	return r->rip;
+}
+
+static __always_inline __u64 regs_link(const struct user_regs *r)
+{
+	return 0;
 }
 
 /* System calls have numbers there, and faults have error codes. */

@@ -132,6 +132,30 @@ int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx)
 	return 0;
 }
 
+int sampler_set_alloc_file(struct sampler *s, uint32_t file,
+			   const struct allocator_function *functions, size_t n)
+{
+	s->n_alloc_files++;
+	return 0;
+}
+
+/* Stores one descriptor, which the caller closes. */
+int sampler_attach_alloc(struct sampler *s, const struct alloc_place *place,
+			 enum alloc_probe_part part, int *fds, size_t *io_n)
+{
+	s->n_attached[part]++;
+	if (s->attach_result < 0)
+		return s->attach_result;
+	fds[(*io_n)++] = dup(place->fd);
+	return 0;
+}
+
+int sampler_stats(const struct sampler *s, struct sampler_stats *out)
+{
+	*out = (struct sampler_stats){ .counts.n[COUNTER_ALLOCS] = s->n_alloc_calls };
+	return 0;
+}
+
 void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns)
 {
 	sampler_remove_process(s, pid);

@@ -38,9 +38,13 @@ struct sampler {
 	uint32_t expected; /* languages of sampler_expect() */
 	/* The result of sampler_get_thread(), which returns -ENOENT if its tid is 0. */
 	struct off_thread thread;
-	/* What sampler_each_program() reports. */
+	/* The programs that sampler_each_program() reports. */
 	struct record_header programs[8];
 	uint32_t n_programs;
+	/* Probes at functions of allocators: files, calls for each part, and their result. */
+	uint32_t n_alloc_files, n_attached[ALLOC_PROBE_PARTS];
+	int attach_result;
+	uint64_t n_alloc_calls; /* that sampler_stats() returns */
 };
 
 struct machine {

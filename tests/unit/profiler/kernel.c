@@ -286,6 +286,18 @@ int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx)
 	return 0;
 }
 
+int sampler_set_alloc_file(struct sampler *s, uint32_t file,
+			   const struct allocator_function *functions, size_t n)
+{
+	return 0;
+}
+
+int sampler_attach_alloc(struct sampler *s, const struct alloc_place *place,
+			 enum alloc_probe_part part, int *fds, size_t *io_n)
+{
+	return 0;
+}
+
 void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns)
 {
 }

@@ -2,6 +2,8 @@
 #include "reader/reader.h"
 
 int test_address_space(void);
+int test_alloc_recording(void);
+int test_allocs(void);
 int test_context_keys(void);
 int test_offcpu(void);
 int test_parked(void);
@@ -16,7 +18,7 @@ int test_waits(void);
 int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
-	return test_address_space() + test_context_keys() +
+	return test_address_space() + test_alloc_recording() + test_allocs() + test_context_keys() +
 	       test_offcpu() + test_parked() + test_record() + test_record_decoder() +
 	       test_resident() + test_sample_counts() + test_stack_parts() + test_touch_map() +
 	       test_waits();

@@ -36,7 +36,7 @@ static void touch(struct resident *r, struct record_header h, const char *p, siz
 	for (size_t i = 0; i < n_pages; i++) {
 		h.flags = RECORD_FAULT | RECORD_FAULT_WRITE;
 		h.arg = (uintptr_t)p + i * PROC_PAGE_BYTES;
-		resident_touch(r, &h, &t, &word, 1);
+		resident_touch(r, &h, &t, NULL, &word, 1);
 	}
 }
 
@@ -136,24 +136,22 @@ static int add_rss(void *ctx, const struct proc_resident_mapping *m)
 	return 0;
 }
 
-/* A child that waits for its end, with @bytes of memory that it touched itself. */
+/*
+ * A stopped child with @bytes of memory that it touched itself. If it were only waiting, it could
+ * touch another page, of the code that it waits in, between two readings.
+ */
 static pid_t start_child(char *memory, size_t bytes)
 {
-	int ready[2];
-	char byte = 0;
-	pid_t pid;
+	pid_t pid = fork();
+	int status;
 
-	assert_int_equal(pipe(ready), 0);
-	pid = fork();
 	if (!pid) {
 		memset(memory, 2, bytes);
-		(void)!write(ready[1], &byte, 1);
-		for (;;)
-			pause();
+		raise(SIGSTOP);
+		_exit(1);
 	}
-	assert_int_equal(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
 	return pid;
 }
 
@@ -222,7 +220,7 @@ static void memory_without_a_fault_belongs_to_its_mapper(void **state)
 	h.arg = (uintptr_t)a;
 	h.len = MEBIBYTE;
 	resident_map(r, &h);
-	resident_touch(r, &h, &t, &word, 1);
+	resident_touch(r, &h, &t, NULL, &word, 1);
 	resident_read(r, &h, &t);
 	c = attribute(r);
 	assert_int_equal(bytes_of(c, 100), MEBIBYTE);

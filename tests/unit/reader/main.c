@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reader/reader.h"
 
+int test_allocator_message(void);
 int test_facts(void);
 int test_fair_queue(void);
 int test_jit_job(void);
@@ -14,7 +15,7 @@ int test_table_message(void);
 int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
-	return test_facts() + test_fair_queue() + test_jit_job() +
+	return test_allocator_message() + test_facts() + test_fair_queue() + test_jit_job() +
 	       test_jit_message() + test_lang_client() + test_lang_message() + test_place() +
 	       test_table_client() + test_table_message();
 }

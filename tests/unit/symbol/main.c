@@ -3,6 +3,7 @@
 #include "symbol/worker.h"
 #include "tests/unit/fetch/fixture.h"
 
+int test_allocators(void);
 int test_cache_dir(void);
 int test_debugfile(void);
 int test_debuginfod(void);
@@ -29,6 +30,7 @@ int main(int argc, char **argv)
 	int n_failed = 0;
 
 	role_main(argc, argv, roles, 2);
+	n_failed += test_allocators();
 	n_failed += test_cache_dir();
 	n_failed += test_debugfile();
 	n_failed += test_debuginfod();

@@ -164,10 +164,10 @@ static void profiles_of_memory_have_bytes_by_kind(void **state)
 	struct profile *p;
 
 	fixture_init(&f);
-	sample_counts_add_memory(f.collect, &thread, RESIDENT_ANONYMOUS, 8192, &word, 1);
-	sample_counts_add_memory(f.collect, &thread, RESIDENT_ANONYMOUS, 4096, &word, 1);
-	sample_counts_add_memory(f.collect, &thread, RESIDENT_FILE, 4096, &word, 1);
-	sample_counts_add_memory(f.collect, &thread, RESIDENT_FILE, 4096, &text, 1);
+	sample_counts_add_memory(f.collect, &thread, NULL, RESIDENT_ANONYMOUS, 8192, &word, 1);
+	sample_counts_add_memory(f.collect, &thread, NULL, RESIDENT_ANONYMOUS, 4096, &word, 1);
+	sample_counts_add_memory(f.collect, &thread, NULL, RESIDENT_FILE, 4096, &word, 1);
+	sample_counts_add_memory(f.collect, &thread, NULL, RESIDENT_FILE, 4096, &text, 1);
 	assert_int_equal(profile_builder_new(&b, f.frame_symbols, f.collect, &window, &stats), 0);
 	profile_builder_select(b, SYMBOLIZE_RESIDENT, all, 3);
 	assert_int_equal(profile_builder_build(b, &p), 0);
@@ -184,6 +184,43 @@ static void profiles_of_memory_have_bytes_by_kind(void **state)
 	fixture_fini(&f);
 }
 
+/* The types have the names and the order of those in Go. */
+static void profiles_of_the_heap_have_gos_sample_types(void **state)
+{
+	static const char *const types[] = { "alloc_objects", "alloc_space", "inuse_objects",
+					     "inuse_space" };
+	const struct symbolize_window window = { .freq_hz = 100,
+						 .mode = SYMBOLIZE_LIVE,
+						 .alloc_bytes = 4096 };
+	const struct sample_counts_heap heap = {
+		.objects = 5, .bytes = 500, .live_objects = 2, .live_bytes = 200
+	};
+	const uint64_t word = FRAME_WORD(FRAME_ADDRESS, 1);
+	const int64_t values[] = { 5, 500, 2, 200 };
+	const uint32_t all[] = { 0 };
+	struct symbolize_stats stats = { 0 };
+	struct profile_builder *b;
+	struct fixture f;
+	struct profile *p;
+
+	fixture_init(&f);
+	sample_counts_add_heap(f.collect, &thread, &heap, &word, 1);
+	assert_int_equal(profile_builder_new(&b, f.frame_symbols, f.collect, &window, &stats), 0);
+	profile_builder_select(b, SYMBOLIZE_LIVE, all, 1);
+	assert_int_equal(profile_builder_build(b, &p), 0);
+	assert_int_equal(profile_n_sample_types(p), 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_string_equal(type(p, i), types[i]);
+		assert_int_equal(profile_sample(p, 0).values[i], values[i]);
+	}
+	assert_string_equal(profile_string(p, profile_meta(p)->default_sample_type), "inuse_space");
+	assert_int_equal(profile_meta(p)->period, 4096);
+	profile_free(p);
+	profile_builder_free(b);
+	fixture_fini(&f);
+}
+
 TEST_GROUP(test_profile_builder, TEST(one_builder_makes_several_profiles),
-	   TEST(profiles_of_memory_have_bytes_by_kind), TEST(wall_profiles_have_four_values),
+	   TEST(profiles_of_memory_have_bytes_by_kind),
+	   TEST(profiles_of_the_heap_have_gos_sample_types), TEST(wall_profiles_have_four_values),
 	   TEST(with_locks_only_other_waits_are_omitted))
