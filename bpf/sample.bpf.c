@@ -499,6 +499,7 @@ int list_sample(void *ctx)
 _Static_assert((KERNEL_FRAMES_MAX & (KERNEL_FRAMES_MAX + 1)) == 0, "used as a mask");
 
 #include "bpf/lib/offcpu.h"
+#include "bpf/lib/offcpu_wakers.h"
 #include "bpf/lib/probes.h"
 
 #include "bpf/lib/allocs.h" /* these reserve states by functions of probes.h */

@@ -121,7 +121,7 @@ static __always_inline void off_out(void *ctx, struct counters *c, struct off_cp
 	}
 	t->state = off_state_of(state);
 	t->wake_ns = t->state == OFF_PREEMPTED ? now : 0;
-	t->reported = 0;
+	t->reported = t->is_woken = 0;
 	/* The place of a preemption carries no information. */
 	t->place = t->state == OFF_PREEMPTED ? 0 : off_find_place(t, task);
 	if (off_queue_clock)

@@ -70,6 +70,16 @@ static __always_inline void off_add_unsampled(struct counters *c, struct task_st
 	t->unsampled_queued_ns += now - wake;
 }
 
+/* Notes the wait that has ended, for the wakers that follow from it. */
+static __always_inline void off_note_wait(struct off_thread *t, struct task_struct *task, __u64 now)
+{
+	if (!off_wakers || t->state == OFF_PREEMPTED || t->state == OFF_NEW)
+		return;
+	t->last_out_ns = t->out_ns;
+	t->last_wake_ns = off_wake(t, task, now) ?: now;
+	t->last_has_stack = t->chosen == OFF_CHOSEN || t->reported;
+}
+
 static __always_inline void off_count(struct counters *c, struct task_struct *task,
 				      struct off_thread *t, __u64 now)
 {
@@ -93,4 +103,5 @@ static __always_inline void off_count(struct counters *c, struct task_struct *ta
 			c->n[COUNTER_OFF_THINNED]++;
 	}
 	place->typical = off_next_typical(place->typical, len);
+	off_note_wait(t, task, now);
 }

@@ -22,6 +22,7 @@ enum {
 const volatile __u32 off_switch_has_state =
 	0;                           /* sched_switch has the state as an argument: since 5.18 */
 const volatile __u64 off_min_ns = 0; /* shorter intervals are counted, but not reported */
+const volatile __u32 off_wakers = 0; /* the threads that end waits are recorded too */
 const volatile __u64 off_cgroup_id =
 	0; /* only threads in this cgroup and below it; 0: all threads */
 const volatile __u32 off_threads_mask = 0; /* number of entries of off_threads, less one */

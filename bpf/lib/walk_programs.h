@@ -35,6 +35,8 @@ STAGE_PROGRAMS(uprobe_walks);
 STAGE_PROGRAMS(uprobe_lists);
 STAGE_PROGRAMS(switch_walks);
 STAGE_PROGRAMS(switch_lists);
+STAGE_PROGRAMS(waking_walks);
+STAGE_PROGRAMS(waking_lists);
 STAGE_PROGRAMS(fault_walks);
 STAGE_PROGRAMS(fault_lists);
 

@@ -31,6 +31,8 @@ enum frame_kind {
 		5, /* the same after the agent has read it: function id (24 bits) << 32 | place */
 	FRAME_VM_PLACE = 6, /* second word of a frame in generated code, see vm.h */
 	FRAME_TEXT = 7,     /* made by the agent: a text that stands for a frame; payload: its id */
+	FRAME_WAKER = 8,    /* made by the agent: divides a waiting thread from its waker; see
+			       profiler/wakers.h */
 	FRAME_KERNEL = 31,  /* payload: low 56 bits of the address */
 };
 
@@ -107,6 +109,10 @@ enum record_flags {
 	RECORD_FAULT_WRITE = 1u << 9,
 	RECORD_MAPPED = 1u << 10,        /* taken where the kernel chose an area for a mapping */
 	RECORD_ALLOC = 1u << 11,         /* taken where memory was allocated from the heap */
+	RECORD_WAKER = 1u << 12,         /* taken where the thread woke another one: see offcpu.h */
+	RECORD_KERNEL_THREAD = 1u << 13, /* with RECORD_WAKER: it is one, or an idle CPU */
+	/* with RECORD_WAKER: it has waited itself since the wait began that it ends */
+	RECORD_WAKER_WAITED = 1u << 14,
 };
 
 struct record_header {

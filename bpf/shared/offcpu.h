@@ -56,18 +56,31 @@ struct off_thread {
 	__u64 unsampled_ns,
 		unsampled_queued_ns; /* long intervals without a stack: waiting, and runnable */
 	__u32 pid;
-	__u8 state;    /* enum off_state */
-	__u8 shift;    /* of the current interval */
-	__u8 chosen;   /* enum off_chosen */
-	__u8 reported; /* the iterator has reported its stack */
-	__u8 place;    /* index of the current interval's place */
-	__u8 reserved[3];
+	__u8 state;          /* enum off_state */
+	__u8 shift;          /* of the current interval */
+	__u8 chosen;         /* enum off_chosen */
+	__u8 reported;       /* the iterator has reported its stack */
+	__u8 place;          /* index of the current interval's place */
+	__u8 is_woken;       /* with wakers: the waker of the current wait was sent */
+	__u8 last_has_stack; /* the stack of the wait that ended last was sent */
+	__u8 reserved;
 	__u32 tid; /* 0 if the entry is unused */
 	struct off_place places[OFF_PLACES];
+	/* with wakers: start and wake-up of the wait that ended last; 0: none */
+	__u64 last_out_ns, last_wake_ns;
 };
-_Static_assert(sizeof(struct off_thread) == 64 + 16 * OFF_PLACES, "read by the agent");
+_Static_assert(sizeof(struct off_thread) == 80 + 16 * OFF_PLACES, "read by the agent");
 
-/* RECORD_OFF: an interval has ended. The head's time is its begin. */
+/*
+ * A record with RECORD_WAKER is the stack of a thread at the moment when it wakes another one,
+ * whose wait began at the head's len. The head's arg: the number of the thread that is woken, and
+ * the start of the last wait of the waker, of which the stack was sent.
+ */
+#define WAKER_ARG(tid, last_out_ns) ((__u32)(tid) | (__u64)(__u32)(last_out_ns) << 32)
+#define WAKER_TID(arg)              ((__u32)(arg))
+#define WAKER_LAST_OUT(arg)         ((__u32)((arg) >> 32)) /* its low 32 bits; 0: there is none */
+
+/* RECORD_OFF: an interval has ended. The head's time is its start. */
 struct off_record {
 	struct record_header head;
 	__u64 wake_ns; /* 0 if it was runnable all the time */

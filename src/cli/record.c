@@ -50,7 +50,7 @@ struct record_args {
 	uint64_t freq_hz; /* 0: not given */
 	struct option_texts events;
 	uint64_t count;
-	bool off_cpu, wall, lock;
+	bool off_cpu, wall, lock, wakers;
 	unsigned int memory;
 	uint64_t alloc_bytes, alloc_share; /* 0: not given */
 	uint64_t off_min_ns;
@@ -148,6 +148,19 @@ static const struct option_spec options[] = {
 	       "Like --off-cpu, but record only waits for locks (futex)",
 	       .details = "This covers mutexes, read-write locks, condition variables and "
 			  "semaphores in user space."),
+	OPTION(FLAG, 0, "wakers", NULL, wakers,
+	       "With --off-cpu, --wall or --lock, record who ends each wait",
+	       .details =
+		       "Above the frames of the waiting thread, the stack has a frame [woken by "
+		       "NAME] with the name of the process and thread that ended the wait, and the "
+		       "frames of that thread at that moment. If it has itself waited meanwhile, "
+		       "the thread that ended that wait follows in the same way, and so on up to 8 "
+		       "threads, of whichever process. The time is that of the first wait, so the "
+		       "sums are those without --wakers.\n\nInterrupts are shown as [woken by "
+		       "interrupt: timer], network, disk and so on, with the frames of the kernel "
+		       "only. A wait that lasts longer than the recording is [not woken yet], and "
+		       "one whose waker was not seen has [waker unknown]. Time that is not spent "
+		       "waiting for anybody (runnable, preempted, new) has no waker."),
 	OPTION(DURATION, 0, "off-min", "TIME", off_min_ns,
 	       "With --off-cpu, --wall or --lock, skip waits shorter than this, such as 50us or "
 	       "2ms",
@@ -310,6 +323,12 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
 
 	if (a->off_min_ns != NO_DURATION && !off)
 		return err_set(err, -EINVAL, "--off-min requires --off-cpu, --wall or --lock");
+	if (a->wakers && !off)
+		return err_set(err, -EINVAL, "--wakers requires --off-cpu, --wall or --lock");
+	if (a->wakers && !a->kernel)
+		return err_set(err, -EINVAL,
+			       "--wakers cannot be used with --no-kernel: the kernel's frames show "
+			       "who ends a wait");
 	if (!off)
 		return 0;
 	if (a->off_cpu + a->wall + a->lock > 1)
@@ -324,6 +343,7 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
 			       "sample: use --wall");
 	o->what = a->wall ? SYMBOLIZE_WALL : SYMBOLIZE_OFF;
 	o->locks_only = a->lock;
+	o->wakers = a->wakers;
 	o->off_min_ns = a->off_min_ns == NO_DURATION ? 0 : a->off_min_ns;
 	return 0;
 }

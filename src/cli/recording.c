@@ -234,6 +234,7 @@ static int open_session(struct recording *rec, struct err *err)
 			.alloc_bytes = o->alloc_bytes,
 			.no_samples = o->what != SYMBOLIZE_CPU && o->what != SYMBOLIZE_WALL,
 			.off_min_ns = o->off_min_ns,
+			.wakers = o->wakers,
 			.max_chunks = TABLE_CHUNKS,
 			.in_cgroup = o->cgroup != NULL,
 			.cgroup_fd = rec->cgroup_fd,

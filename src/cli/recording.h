@@ -32,6 +32,7 @@ struct recording_opts {
 	unsigned int alloc_share; /* and CPU time that probes may take, in percent; 100: no limit */
 	bool locks_only;          /* of off-CPU time, only waits for locks */
 	uint64_t off_min_ns;      /* shorter waits are skipped */
+	bool wakers;              /* record who ends waits */
 	bool no_children;         /* exclude children of the selected processes */
 	bool all_native;          /* show the native frames of interpreters */
 	bool signatures;          /* show Java methods with their parameters */

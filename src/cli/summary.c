@@ -189,6 +189,13 @@ static void print_waits(const struct summary *s)
 			"cameo: %.1f %% of the off-CPU time has no stack and is shown as [stack "
 			"not taken]\n",
 			percent(s->symbols.no_stack_ns, s->symbols.off_ns));
+	if (n[COUNTER_OFF_WAKERS])
+		fprintf(stderr,
+			"cameo: %llu wakers; they are unknown for %.1f %% of the off-CPU time, and "
+			"%.1f %% are waits that have not ended\n",
+			n[COUNTER_OFF_WAKERS],
+			percent(s->symbols.no_waker_ns + s->symbols.no_stack_ns, s->symbols.off_ns),
+			percent(s->symbols.not_woken_ns, s->symbols.off_ns));
 	if (n[COUNTER_OFF_SHORT])
 		fprintf(stderr, "cameo: skipped %llu waits below --off-min, %.3f s in total\n",
 			n[COUNTER_OFF_SHORT], (double)n[COUNTER_OFF_SHORT_NS] / 1e9);

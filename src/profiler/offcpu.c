@@ -28,6 +28,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/vec.h"
+#include "profiler/wakers.h"
 
 /* Sums for one wait place of a thread, over the present window except where noted. */
 struct place {
@@ -54,12 +55,16 @@ struct waiter {
 	bool has_ended;
 	uint64_t *words;
 	uint32_t n_words, cap;
+	char *labels; /* of the interval; NULL: none */
+	size_t labels_len;
+	struct thread_wakers wakers;
 	uint32_t next_free;
 };
 
 struct offcpu {
 	offcpu_time_fn fn;
 	void *ctx;
+	bool has_wakers;
 	struct {
 		VEC(struct waiter);
 	} waiters;
@@ -73,23 +78,6 @@ struct tid_key {
 	const struct offcpu *o;
 	uint32_t tid;
 };
-
-const char *offcpu_error_text(uint64_t error)
-{
-	return error == OFFCPU_ERR_NEW_THREAD ? "[thread not started]" : "[stack not taken]";
-}
-
-const char *offcpu_state_text(enum off_state state)
-{
-	static const char *const texts[OFF_STATE_MAX] = {
-		[OFF_NONE] = "",
-#define X(sym, label) [OFF_##sym] = label,
-#include "bpf/shared/off_states.def"
-#undef X
-	};
-
-	return state < OFF_STATE_MAX ? texts[state] : "";
-}
 
 int offcpu_new(struct offcpu **out, offcpu_time_fn fn, void *ctx)
 {
@@ -107,8 +95,11 @@ void offcpu_free(struct offcpu *o)
 {
 	if (!o)
 		return;
-	for (size_t i = 0; i < o->waiters.len; i++)
+	for (size_t i = 0; i < o->waiters.len; i++) {
 		free(o->waiters.data[i].words);
+		free(o->waiters.data[i].labels);
+		thread_wakers_fini(&o->waiters.data[i].wakers);
+	}
 	vec_fini(&o->waiters);
 	index_fini(&o->by_tid);
 	free(o);
@@ -167,8 +158,11 @@ void offcpu_remove_thread(struct offcpu *o, uint32_t tid)
 	if (!w)
 		return;
 	index_remove(&o->by_tid, hash_u64(tid), id);
-	o->words_bytes -= w->cap * sizeof(*w->words);
+	o->words_bytes -= w->cap * sizeof(*w->words) + w->labels_len;
+	o->words_bytes -= thread_wakers_bytes(&w->wakers);
 	free(w->words);
+	free(w->labels);
+	thread_wakers_fini(&w->wakers);
 	*w = (struct waiter){ .next_free = o->first_free };
 	o->first_free = id + 1;
 	o->n--;
@@ -191,13 +185,31 @@ static struct waiter *waiter_get(struct offcpu *o, const struct sample_counts_th
 	return w;
 }
 
-int offcpu_add_stack(struct offcpu *o, const struct sample_counts_thread *thread, uint64_t out_ns,
-		     const uint64_t *words, size_t n)
+/* Replaces the labels of @w; without memory it has none. */
+static void set_labels(struct offcpu *o, struct waiter *w, const struct sample_labels *labels)
+{
+	size_t len = labels ? labels->len : 0;
+
+	if (len == w->labels_len && (!len || !memcmp(w->labels, labels->text, len)))
+		return;
+	o->words_bytes -= w->labels_len;
+	free(w->labels);
+	w->labels = len ? malloc(len) : NULL;
+	w->labels_len = w->labels ? len : 0;
+	o->words_bytes += w->labels_len;
+	if (w->labels)
+		memcpy(w->labels, labels->text, len);
+}
+
+int offcpu_add_stack(struct offcpu *o, const struct sample_counts_thread *thread,
+		     const struct sample_labels *labels, uint64_t out_ns, const uint64_t *words,
+		     size_t n)
 {
 	struct waiter *w = waiter_get(o, thread);
 
 	if (!w)
 		return -ENOMEM;
+	set_labels(o, w, labels);
 	if (n > w->cap) {
 		uint64_t *grown = reallocarray(w->words, n, sizeof(*grown));
 
@@ -218,6 +230,25 @@ int offcpu_add_stack(struct offcpu *o, const struct sample_counts_thread *thread
 	return 0;
 }
 
+void offcpu_enable_wakers(struct offcpu *o)
+{
+	o->has_wakers = true;
+}
+
+int offcpu_add_waker(struct offcpu *o, const struct waking *k)
+{
+	struct waiter *w = waiter_find(o, k->tid, NULL),
+		      *by = waiter_find(o, k->by.thread.tid, NULL);
+	int r;
+
+	if (!w || w->out_ns != k->out_ns)
+		return 0;
+	o->words_bytes -= thread_wakers_bytes(&w->wakers);
+	r = thread_wakers_add(&w->wakers, k, by && by != w ? &by->wakers : NULL);
+	o->words_bytes += thread_wakers_bytes(&w->wakers);
+	return r;
+}
+
 bool offcpu_has_thread(const struct offcpu *o, uint32_t tid)
 {
 	return waiter_find(o, tid, NULL) != NULL;
@@ -230,6 +261,8 @@ struct part {
 	const struct sample_counts_thread *thread;
 	const uint64_t *words;
 	size_t n_words;
+	struct sample_labels labels;
+	const struct waker_chain *wakers;
 	enum off_state state;
 	uint64_t from_ns, to_ns;
 	uint64_t wake_ns; /* 0: the thread still waits */
@@ -238,6 +271,26 @@ struct part {
 	uint8_t place;
 	bool is_new; /* nothing of the interval was counted before */
 };
+
+/* True in states that another thread, an interrupt or a signal ends. */
+static bool is_wait(enum off_state state)
+{
+	return state >= OFF_SLEEPING && state != OFF_NEW;
+}
+
+/*
+ * Returns the wakers of the interval that began at @out_ns; @otherwise if there are none. NULL:
+ * they are not recorded.
+ */
+static const struct waker_chain *wakers_of(const struct offcpu *o, const struct waiter *w,
+					   uint64_t out_ns, const struct waker_chain *otherwise)
+{
+	const struct waker_chain *found = thread_wakers_get(&w->wakers, out_ns);
+
+	if (!o->has_wakers || !w->n_words)
+		return NULL;
+	return found ? found : otherwise;
+}
 
 static void report(struct offcpu *o, const struct part *p, enum off_state state, uint64_t ns,
 		   uint64_t count)
@@ -252,6 +305,8 @@ static void report(struct offcpu *o, const struct part *p, enum off_state state,
 		.ns = ns * p->weight,
 		.count = count * p->weight,
 		.is_thinned = p->is_thinned,
+		.labels = p->labels,
+		.wakers = is_wait(state) ? p->wakers : NULL,
 		.place_plus_1 = p->has_place ? p->place + 1 : 0,
 	};
 
@@ -349,9 +404,15 @@ static void record_stack(struct waiter *w, const struct part *part)
 	p->stack = hash;
 }
 
+static struct sample_labels labels_of(const struct waiter *w)
+{
+	return (struct sample_labels){ w->labels, w->n_words ? w->labels_len : 0 };
+}
+
 void offcpu_end_wait(struct offcpu *o, const struct off_record *r,
 		     const struct sample_counts_thread *thread)
 {
+	const struct waker_chain nobody = { .end = WAKER_END_UNKNOWN };
 	struct waiter *w = waiter_find(o, r->head.tid, NULL);
 	struct part p = {
 		.thread = thread,
@@ -379,6 +440,8 @@ void offcpu_end_wait(struct offcpu *o, const struct off_record *r,
 		p.thread = &w->thread;
 		p.words = w->words;
 		p.n_words = w->n_words;
+		p.labels = labels_of(w);
+		p.wakers = wakers_of(o, w, p.from_ns, &nobody);
 	}
 	if (has_interval(w, p.from_ns) && w->counted_ns) {
 		p.from_ns = w->counted_ns;
@@ -389,6 +452,8 @@ void offcpu_end_wait(struct offcpu *o, const struct off_record *r,
 	else if (!p.is_thinned) /* scale.all must not enlarge a wait whose stack is unknown */
 		p.has_place = false;
 	report_part(o, &p);
+	if (w && o->has_wakers && is_wait(p.state))
+		thread_wakers_end(&w->wakers, r->head.time_ns);
 }
 
 /*
@@ -427,6 +492,7 @@ static void begin_interval(struct waiter *w, uint64_t out_ns)
 static void count_interval(struct offcpu *o, struct waiter *w, const struct off_thread *t,
 			   uint64_t now_ns)
 {
+	const struct waker_chain nobody = { .end = WAKER_END_WAITS };
 	struct part p = { .thread = &w->thread,
 			  .state = t->state,
 			  .to_ns = now_ns,
@@ -441,6 +507,8 @@ static void count_interval(struct offcpu *o, struct waiter *w, const struct off_
 		return;
 	p.words = w->words;
 	p.n_words = w->n_words;
+	p.labels = labels_of(w);
+	p.wakers = wakers_of(o, w, t->out_ns, &nobody);
 	p.from_ns = w->counted_ns ? w->counted_ns : t->out_ns;
 	p.is_new = !w->counted_ns;
 	report_part(o, &p);

@@ -15,24 +15,12 @@
 
 #include "base/cleanup.h"
 #include "bpf/shared/offcpu.h"
+#include "profiler/off_texts.h"
 #include "profiler/sample_counts.h"
 
 struct offcpu;
-
-/*
- * Payload of a FRAME_ERROR word that replaces a missing stack. The values continue those of
- * enum walk_error.
- */
-enum {
-	OFFCPU_ERR_NO_STACK = WALK_ERR_MAX, /* not captured, because there were too many waits */
-	OFFCPU_ERR_NEW_THREAD,              /* the thread has not run yet */
-	OFFCPU_ERR_MAX,
-};
-
-/* Text of such a frame, in brackets. A constant string. */
-const char *offcpu_error_text(uint64_t why);
-/* Value of the "state" label. A constant string, "" for OFF_NONE. */
-const char *offcpu_state_text(enum off_state state);
+struct waker_chain;
+struct waking;
 
 /* Time that a thread spent in a state, with one stack. */
 struct offcpu_time {
@@ -45,6 +33,8 @@ struct offcpu_time {
 	/* Stands for other waits in its place too: see offcpu_scale(). */
 	bool is_thinned;
 	uint8_t place_plus_1; /* 0: unknown */
+	struct sample_labels labels;
+	const struct waker_chain *wakers; /* who ended the wait; NULL: not recorded */
 };
 
 typedef void (*offcpu_time_fn)(void *ctx, const struct offcpu_time *t);
@@ -55,9 +45,15 @@ void offcpu_free(struct offcpu *o);
 
 DEFINE_FREEP(struct offcpu, offcpu_free)
 
-/* Keeps the stack of the interval that began at @out_ns. Returns 0 or -ENOMEM. */
-int offcpu_add_stack(struct offcpu *o, const struct sample_counts_thread *thread, uint64_t out_ns,
-		     const uint64_t *words, size_t n);
+/* Keeps the stack and labels of the interval that began at @out_ns. Returns 0 or -ENOMEM. */
+int offcpu_add_stack(struct offcpu *o, const struct sample_counts_thread *thread,
+		     const struct sample_labels *labels, uint64_t out_ns, const uint64_t *words,
+		     size_t n);
+
+/* With wakers, the time of each wait with a stack is reported with a chain of wakers. */
+void offcpu_enable_wakers(struct offcpu *o);
+/* Stores the waker of a wait, if the stack of the wait is here. Returns 0 or -ENOMEM. */
+int offcpu_add_waker(struct offcpu *o, const struct waking *k);
 
 /* Returns true if something is known of thread @tid. */
 bool offcpu_has_thread(const struct offcpu *o, uint32_t tid);

@@ -109,6 +109,12 @@ void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_M
 	memcpy(out, rec->stack + rec->head.stack_len, rec->head.n_vm_words * sizeof(*out));
 }
 
+void record_mark_searched(const struct record_header *h, uint64_t *words, size_t n)
+{
+	if (h->n_kernel < n && !(h->flags & RECORD_WAKER))
+		words[h->n_kernel] |= SAMPLE_COUNTS_SEARCHED;
+}
+
 bool record_ends_unmapped(const uint64_t *words, size_t n)
 {
 	return n && words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED);

@@ -48,5 +48,8 @@ int record_context(const struct record_header *h, size_t len, struct context *ou
 /* Copies the frames of runtimes' lists that were read with the sample to @out. */
 void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_MAX]);
 
+/* Marks the stack of @n words of a record as found by search. */
+void record_mark_searched(const struct record_header *h, uint64_t *words, size_t n);
+
 /* True if the walk ended at an address outside of all known mappings. */
 bool record_ends_unmapped(const uint64_t *words, size_t n);

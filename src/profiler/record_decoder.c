@@ -23,6 +23,7 @@
 #include "profiler/process_memory.h"
 #include "profiler/record.h"
 #include "profiler/stack_parts.h"
+#include "profiler/wait_records.h"
 #include "sampler/sampler.h"
 #include "unwind/walk.h"
 
@@ -61,11 +62,6 @@ static bool is_full(const struct record_decoder *d)
 static void count_wait(void *ctx, const struct offcpu_time *t)
 {
 	struct record_decoder *d = ctx;
-	struct sample_counts_wait wait = { .ns = t->ns,
-					   .count = t->count,
-					   .state = (uint8_t)t->state,
-					   .is_thinned = t->is_thinned,
-					   .place_plus_1 = t->place_plus_1 };
 	const struct process *p = process_table_find(d->opts.procs, t->thread->pid, d->now_ns);
 	int r;
 
@@ -77,7 +73,7 @@ static void count_wait(void *ctx, const struct offcpu_time *t)
 		d->stats.n_no_room += t->count;
 		return;
 	}
-	r = sample_counts_add_wait(d->counts, t->thread, &wait, t->words, t->n_words);
+	r = wait_records_count(d->counts, t);
 	d->stats.n_no_room += r < 0 ? t->count : 0;
 	if (r == SAMPLE_COUNTS_NEW_THREAD && d->opts.on_thread)
 		d->opts.on_thread(d->opts.thread_ctx, t->thread, p ? p->ppid : 0);
@@ -95,6 +91,8 @@ int record_decoder_new(struct record_decoder **out, const struct record_decoder_
 	r = sample_counts_new(&d->counts, opts->keep_times);
 	if (r == 0)
 		r = offcpu_new(&d->offcpu, count_wait, d);
+	if (r == 0 && opts->wakers)
+		offcpu_enable_wakers(d->offcpu);
 	if (r == 0)
 		r = context_keys_new(&d->context_keys, opts->langs);
 	if (r < 0)
@@ -133,19 +131,18 @@ struct sample_counts_thread record_decoder_thread(struct record_decoder *d,
 static void keep_stack(struct record_decoder *d, const struct record_header *h,
 		       const struct sample_counts_thread *t, const uint64_t *words, size_t n)
 {
-	struct off_thread now;
+	const struct wait_stack s = { .head = h,
+				      .thread = t,
+				      .labels = &d->labels,
+				      .words = words,
+				      .n = n,
+				      .is_asleep = d->flags & RECORD_ASLEEP };
 
-	if (d->flags & RECORD_ASLEEP &&
-	    (sampler_get_thread(d->opts.sampler, h->tid, &now) < 0 || now.out_ns != h->time_ns))
-		return;
-	d->stats.n_off_no_memory += offcpu_add_stack(d->offcpu, t, h->time_ns, words, n) < 0;
-}
-
-/* Marks the current stack of @n words as found by search. */
-static void mark_searched(struct record_decoder *d, const struct record_header *h, size_t n)
-{
-	if (d->is_searched && h->n_kernel < n)
-		d->woven[h->n_kernel] |= SAMPLE_COUNTS_SEARCHED;
+	if (!(h->flags & RECORD_WAKER)) {
+		d->stats.n_off_stacks++;
+		d->stats.n_off_complete += d->is_complete && !d->is_searched;
+	}
+	d->stats.n_off_no_memory += wait_records_keep(d->offcpu, d->opts.sampler, &s) < 0;
 }
 
 /* Notes how the native stack of @n words ends: completely or for which reason. */
@@ -199,10 +196,9 @@ static void count_stack(struct record_decoder *d, const struct record_header *h,
 	for (size_t i = h->n_kernel; i < n; i++)
 		if (words[i] >> FRAME_KIND_SHIFT == FRAME_ADDRESS)
 			jit_symbols_note(d->opts.jits, h->pid, t.start_ns);
-	mark_searched(d, h, n);
+	if (d->is_searched)
+		record_mark_searched(h, d->woven, n);
 	if (h->flags & RECORD_OFF_CPU) {
-		d->stats.n_off_stacks++;
-		d->stats.n_off_complete += d->is_complete && !d->is_searched;
 		keep_stack(d, h, &t, words, n);
 		return;
 	}
@@ -519,7 +515,8 @@ void record_decoder_add(struct record_decoder *d, const void *record, size_t len
 	d->program = program_of(d, h);
 	if (memory_records_begin(&d->opts.memory, h, d->resumed))
 		return;
-	if (d->opts.exclude_self && record_is_own(d->opts.procs, d->program, h)) {
+	if (d->opts.exclude_self && !(h->flags & RECORD_WAKER) &&
+	    record_is_own(d->opts.procs, d->program, h)) {
 		d->stats.n_excluded++;
 		return;
 	}

@@ -48,6 +48,7 @@ struct record_decoder_opts {
 	void (*on_thread)(void *ctx, const struct sample_counts_thread *thread, uint32_t ppid);
 	void *ctx, *thread_ctx;
 	bool keep_times, keep_cpus, exclude_self; /* see struct session_opts */
+	bool wakers;                              /* see struct sampler_opts */
 	uint32_t max_stack;
 	size_t max_counts_bytes;
 	size_t max_parked_bytes; /* of records that wait for tables; beyond, stacks end there */

@@ -24,6 +24,7 @@ struct sampler_opts {
 	bool by_rules;              /* sampler_select() may exclude processes */
 	bool all_native;            /* keep native frames of interpreters too */
 	bool off_cpu;               /* record blocked time too */
+	bool wakers;                /* with off_cpu: record the threads that end waits */
 	bool faults;                /* record page faults */
 	bool allocs;                /* record heap allocations */
 	bool frees;                 /* with allocs: record which of them were freed */

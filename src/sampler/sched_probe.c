@@ -33,7 +33,7 @@ enum {
 
 struct sched_probe {
 	struct sample_bpf *skel; /* borrowed */
-	struct bpf_link *links[3], *tasks;
+	struct bpf_link *links[4], *tasks;
 };
 
 /*
@@ -106,6 +106,8 @@ static int adapt_to_kernel(struct sample_bpf *skel, struct err *err)
 		r = need_tracepoint(btf, "sched_wakeup_new", err);
 	if (r == 0 && !skel->rodata->off_queue_clock)
 		r = need_tracepoint(btf, "sched_wakeup", err);
+	if (r == 0 && skel->rodata->off_wakers)
+		r = need_tracepoint(btf, "sched_waking", err);
 	btf__free(btf);
 	return r;
 }
@@ -152,8 +154,10 @@ int sched_probe_prepare(struct sample_bpf *skel, const struct sampler_opts *opts
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		bpf_program__set_autoload(programs[i], opts->off_cpu);
+	bpf_program__set_autoload(skel->progs.on_waking, opts->off_cpu && opts->wakers);
 	if (!opts->off_cpu)
 		return 0;
+	skel->rodata->off_wakers = opts->wakers;
 	skel->rodata->off_min_ns = opts->off_min_ns;
 	skel->rodata->off_cgroup_id = opts->in_cgroup ? cgroup_id(opts->cgroup_fd) : 0;
 	skel->rodata->off_task_record = raw_record;
@@ -168,7 +172,7 @@ int sched_probe_attach(struct sched_probe **out, struct sample_bpf *skel)
 {
 	_cleanup_(sched_probe_freep) struct sched_probe *probe = calloc(1, sizeof(*probe));
 	const struct bpf_program *programs[] = { skel->progs.on_switch, skel->progs.on_wakeup,
-						 skel->progs.on_wakeup_new };
+						 skel->progs.on_wakeup_new, skel->progs.on_waking };
 
 	if (!probe)
 		return -ENOMEM;

@@ -24,7 +24,7 @@
 
 enum stage { STAGE_LISTS, STAGE_WALK, STAGES };
 
-enum { KINDS = 5 };
+enum { KINDS = 6 };
 
 /* The index of the program that knows all lists. */
 enum { LISTS_ALL = 1 };
@@ -62,7 +62,8 @@ static void get_kinds(struct sample_bpf *skel, struct kind out[KINDS])
 		KIND(tracepoint),
 		KIND(uprobe),
 		KIND(switch),
-		KIND(fault)
+		KIND(fault),
+		KIND(waking)
 	};
 
 	memcpy(out, kinds, sizeof(kinds));

@@ -17,7 +17,7 @@
 #include "process/file_table.h"
 #include "process/jit_symbols.h"
 #include "profile/profile.h"
-#include "profiler/offcpu.h"
+#include "profiler/off_texts.h"
 #include "profiler/resident.h"
 #include "symbol/demangle.h"
 #include "symbol/kernel_symbols.h"
@@ -445,6 +445,9 @@ static int resolve_one(struct batch *b, struct frame_location *w)
 		return resolve_script(b, w);
 	case FRAME_TEXT:
 		return resolve_text(b, w);
+	case FRAME_WAKER: /* its frame is made by wait_frames.h */
+		w->kind = PROFILE_FRAME_ERROR;
+		return 0;
 	default:
 		w->kind = PROFILE_FRAME_ERROR;
 		return resolve_error(b, w);

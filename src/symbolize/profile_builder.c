@@ -17,20 +17,20 @@
 #include "base/vec.h"
 #include "lang/context/labels.h"
 #include "profile/profile.h"
-#include "profiler/offcpu.h"
+#include "profiler/off_texts.h"
 #include "profiler/resident.h"
 #include "profiler/sample_counts.h"
-#include "profiler/wait_reason.h"
+#include "profiler/wakers.h"
 #include "sampler/events.h"
 #include "symbolize/frame_symbols.h"
 #include "symbolize/sample_types.h"
 #include "symbolize/symbolize_stats.h"
+#include "symbolize/wait_frames.h"
 
 enum {
 	NS_PER_S = 1000000000,
 	LABELS_OWN = 8, /* of the thread and the wait */
 	LABELS_MAX = LABELS_OWN + CONTEXT_SET_MAX,
-	KERNEL_NAMES_MAX = KERNEL_FRAMES_MAX,
 };
 
 struct profile_builder {
@@ -87,9 +87,10 @@ static uint64_t without_mark(uint64_t word)
 
 static bool is_searched(const struct profile_builder *b, const struct sample_counts_sample *s)
 {
-	size_t n, i = 0;
+	size_t n, i;
 	const uint64_t *words = sample_counts_stack(b->c, s->stack, &n);
 
+	i = wakers_n_words(words, n);
 	while (i < n && words[i] >> FRAME_KIND_SHIFT == FRAME_KERNEL)
 		i++;
 	return i < n && is_searched_word(words[i]);
@@ -117,6 +118,20 @@ static int add_word(struct profile_builder *b, uint64_t word,
 }
 
 /*
+ * The program of the frames from @at on, up to the next divider: that of the waker which follows
+ * them, or @own.
+ */
+static const struct sample_counts_thread *program_at(const struct profile_builder *b,
+						     const uint64_t *words, size_t n, size_t at,
+						     const struct sample_counts_thread *own)
+{
+	for (; at < n; at++)
+		if (words[at] >> FRAME_KIND_SHIFT == FRAME_WAKER)
+			return sample_counts_thread(b->c, WAKER_THREAD(words[at]));
+	return own;
+}
+
+/*
  * Appends one reference per frame to refs, in the order of the samples, so that later passes walk
  * the samples and refs in parallel.
  */
@@ -126,12 +141,16 @@ static int add_words(struct profile_builder *b)
 
 	for (size_t i = 0; i < b->n_samples; i++) {
 		const struct sample_counts_sample *s = sample_counts_sample(b->c, b->samples[i]);
-		const struct sample_counts_thread *t = sample_counts_thread(b->c, s->thread);
+		const struct sample_counts_thread *own = sample_counts_thread(b->c, s->thread), *t;
 		size_t n;
 		const uint64_t *words = sample_counts_stack(b->c, s->stack, &n);
 
-		for (size_t k = 0; k < n && r == 0; k++)
+		t = program_at(b, words, n, 0, own);
+		for (size_t k = 0; k < n && r == 0; k++) {
 			r = add_word(b, without_mark(words[k]), t);
+			if (words[k] >> FRAME_KIND_SHIFT == FRAME_WAKER)
+				t = program_at(b, words, n, k + 1, own);
+		}
 	}
 	return r;
 }
@@ -184,33 +203,9 @@ static int make_times(struct profile_builder *b, const struct sample_counts_samp
 
 /* ---- waits ----------------------------------------------------------------------- */
 
-/* Name of a location's innermost function, or "". */
-static const char *name_of(const struct profile_builder *b, uint32_t location)
+static struct wait_frames wait_frames_of(const struct profile_builder *b)
 {
-	struct profile_location l = profile_location(b->p, location);
-
-	if (!l.n_lines)
-		return "";
-	return profile_string(b->p, profile_function(b->p, l.lines[0].function)->name);
-}
-
-/*
- * Finds out from the stack why a thread waits. *@out_skip is the number of frames that are
- * not the thread's own.
- */
-static const char *find_reason(const struct profile_builder *b, const uint32_t *refs, size_t n,
-			       size_t *out_skip)
-{
-	const char *names[KERNEL_NAMES_MAX];
-	size_t n_names = 0;
-
-	while (n_names < n && n_names < KERNEL_NAMES_MAX &&
-	       b->words.data[refs[n_names]].kind == PROFILE_FRAME_KERNEL) {
-		names[n_names] = name_of(b, b->words.data[refs[n_names]].location);
-		n_names++;
-	}
-	*out_skip = wait_reason_skip_frames(names, n_names);
-	return wait_reason_find(names + *out_skip, n_names - *out_skip);
+	return (struct wait_frames){ .p = b->p, .words = b->words.data, .counts = b->c };
 }
 
 static bool has_waits(enum symbolize_mode mode)
@@ -225,13 +220,14 @@ static bool has_waits(enum symbolize_mode mode)
 static size_t exception_frames(const struct profile_builder *b, const uint32_t *refs, size_t n)
 {
 	enum { EXCEPTION_FRAMES_MAX = 12 };
+	const struct wait_frames f = wait_frames_of(b);
 
 	for (size_t i = 0; i < n && i < EXCEPTION_FRAMES_MAX; i++) {
 		const struct frame_location *l = &b->words.data[refs[i]];
 
 		if (l->kind != PROFILE_FRAME_KERNEL)
 			break;
-		if (!strcmp(name_of(b, l->location), "asm_exc_page_fault"))
+		if (!strcmp(wait_frames_name(&f, l->location), "asm_exc_page_fault"))
 			return i + 1;
 	}
 	return 0;
@@ -340,19 +336,31 @@ static void count_off(struct profile_builder *b, const struct sample_counts_samp
 		b->stats->futex_ns += s->off_ns;
 	if (n == 1 && words[0] == FRAME_WORD(FRAME_ERROR, OFFCPU_ERR_NO_STACK))
 		b->stats->no_stack_ns += s->off_ns;
+	else if (n && words[0] == FRAME_WORD(FRAME_ERROR, OFFCPU_ERR_NOT_WOKEN))
+		b->stats->not_woken_ns += s->off_ns;
 }
 
 /* ---- samples --------------------------------------------------------------------- */
 
-/* Adds a stack without its first @skip frames. */
-static int add_stack(struct profile_builder *b, const uint32_t *refs, size_t n, size_t skip,
-		     uint32_t *out)
+/*
+ * Adds a stack of @n frames. The first @n_wakers are of wakers; @skip of those that follow are
+ * omitted.
+ */
+static int add_stack(struct profile_builder *b, const struct sample_counts_sample *s,
+		     const uint32_t *refs, size_t n, size_t n_wakers, size_t skip, uint32_t *out)
 {
+	const struct wait_frames f = wait_frames_of(b);
+	bool is_unknown = false;
+	size_t at = 0;
 	int r = vec_reserve(&b->stack, n);
 
-	for (size_t i = skip; i < n && r == 0; i++)
-		b->stack.data[i - skip] = b->words.data[refs[i]].location;
-	return r < 0 ? r : profile_add_stack(b->p, b->stack.data, n - skip, out);
+	if (r == 0 && n_wakers)
+		r = wait_frames_wakers(&f, refs, n_wakers, b->stack.data, &at, &is_unknown);
+	if (is_unknown)
+		b->stats->no_waker_ns += s->off_ns;
+	for (size_t i = n_wakers + skip; i < n && r == 0; i++)
+		b->stack.data[at++] = b->words.data[refs[i]].location;
+	return r < 0 ? r : profile_add_stack(b->p, b->stack.data, at, out);
 }
 
 static void count_on(struct profile_builder *b, const struct sample_counts_sample *s,
@@ -378,6 +386,15 @@ static bool is_excluded(const struct profile_builder *b, const struct sample_cou
 	return b->window->locks_only && s->off_state && strcmp(reason, "futex") != 0;
 }
 
+static size_t count_waker_frames(const struct profile_builder *b,
+				 const struct sample_counts_sample *s)
+{
+	size_t n;
+	const uint64_t *words = sample_counts_stack(b->c, s->stack, &n);
+
+	return wakers_n_words(words, n);
+}
+
 /* @refs are the @n frames of the sample. */
 static int add_sample(struct profile_builder *b, const struct sample_counts_sample *s,
 		      const uint32_t *refs, size_t n)
@@ -385,12 +402,15 @@ static int add_sample(struct profile_builder *b, const struct sample_counts_samp
 	struct profile_label labels[LABELS_MAX];
 	int64_t values[SAMPLE_VALUES_MAX];
 	struct profile_sample sample = { .labels = labels, .values = values };
+	const struct wait_frames waits = wait_frames_of(b);
 	const char *reason = "";
-	size_t skip = 0;
+	size_t skip = 0, n_wakers = 0;
 	int r;
 
-	if (s->off_state)
-		reason = find_reason(b, refs, n, &skip);
+	if (s->off_state) {
+		n_wakers = count_waker_frames(b, s);
+		reason = wait_frames_reason(&waits, refs + n_wakers, n - n_wakers, &skip);
+	}
 	if (s->off_state)
 		count_off(b, s, reason);
 	if (s->memory)
@@ -407,7 +427,7 @@ static int add_sample(struct profile_builder *b, const struct sample_counts_samp
 	if (r == 0)
 		r = add_context_labels(b, s, labels, &sample.n_labels);
 	if (r == 0)
-		r = add_stack(b, refs, n, skip, &sample.stack);
+		r = add_stack(b, s, refs, n, n_wakers, skip, &sample.stack);
 	if (r == 0 && !s->off_state)
 		r = make_times(b, s, &sample);
 	if (r < 0)

@@ -28,6 +28,8 @@ struct symbolize_stats {
 	uint64_t off_ns;               /* time off the CPU */
 	uint64_t futex_ns;             /* part of off_ns that was spent waiting for a futex */
 	uint64_t no_stack_ns;          /* part of off_ns whose stack was not recorded */
+	uint64_t no_waker_ns;          /* part of off_ns with a stack, but of an unknown waker */
+	uint64_t not_woken_ns;         /* part of off_ns of waits that have not ended */
 	/*
 	 * Samples by language of the program (the highest enum profile_frame_kind on the
 	 * stack) and by the reason for which the stack is incomplete (WALK_OK if it is

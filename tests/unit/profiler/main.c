@@ -14,6 +14,7 @@ int test_sample_counts(void);
 int test_stack_parts(void);
 int test_touch_map(void);
 int test_waits(void);
+int test_wakers(void);
 
 int main(int argc, char **argv)
 {
@@ -21,5 +22,5 @@ int main(int argc, char **argv)
 	return test_address_space() + test_alloc_recording() + test_allocs() + test_context_keys() +
 	       test_offcpu() + test_parked() + test_record() + test_record_decoder() +
 	       test_resident() + test_sample_counts() + test_stack_parts() + test_touch_map() +
-	       test_waits();
+	       test_waits() + test_wakers();
 }

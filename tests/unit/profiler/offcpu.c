@@ -72,7 +72,7 @@ static void a_wait_and_its_time_on_the_run_queue_are_separate(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	end(&f, 100, 180, 200, 0);
 	assert_int_equal(f.n, 2);
 	assert_reported(&f, 0, (struct reported){ OFF_SLEEPING, 80, 1, 11 });
@@ -85,7 +85,7 @@ static void a_chosen_wait_represents_similar_waits(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	end(&f, 100, 0, 110, 4);
 	assert_int_equal(f.n, 1);
 	assert_reported(&f, 0, (struct reported){ OFF_SLEEPING, 160, 16, 11 });
@@ -99,7 +99,7 @@ static void chosen_waits_are_scaled_to_the_kernels_sum(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	end(&f, 100, 0, 110, 4);
 	cut(&f, &t, 1000, false);
 	assert_true(f.is_thinned[0]);
@@ -133,7 +133,7 @@ static void thinned_time_is_not_moved_between_places(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	offcpu_end_wait(f.o, &r, &thread);
 	t.places[3].thinned_ns = 320;
 	t.places[4].thinned_ns = 70;
@@ -156,7 +156,7 @@ static void time_without_chosen_waits_belongs_to_the_only_stack_of_its_place(voi
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	end(&f, 100, 0, 200, 0);
 	cut(&f, &t, 1000, false);
 	assert_int_equal(f.n, 1);
@@ -164,7 +164,7 @@ static void time_without_chosen_waits_belongs_to_the_only_stack_of_its_place(voi
 	offcpu_begin_window(f.o);
 	assert_true(offcpu_scale(f.o, &thread, 0).all == 1);
 	/* now the place has two stacks */
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 1100, other, 1), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 1100, other, 1), 0);
 	end(&f, 1100, 0, 1200, 0);
 	t.places[0].thinned_ns = 90;
 	cut(&f, &t, 2000, false);
@@ -181,7 +181,7 @@ static void a_lost_stack_is_not_counted_for_its_place(void **state)
 
 	fixture_init(&f);
 	end(&f, 10, 0, 90, 0); /* its stack was lost */
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	end(&f, 100, 0, 200, 0);
 	cut(&f, &t, 1000, false);
 	assert_int_equal(f.n, 2);
@@ -201,7 +201,7 @@ static void a_wait_that_ended_before_its_window_has_no_time_left(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	cut(&f, &t, 300, false);
 	offcpu_begin_window(f.o);
 	end(&f, 100, 0, 290, 0);
@@ -221,7 +221,7 @@ static void a_thread_that_ends_is_settled_with_its_window(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	end(&f, 100, 0, 110, 4);
 	offcpu_end_thread(f.o, &last, &thread);
 	assert_true(offcpu_scale(f.o, &thread, 0).thinned == 0.5);
@@ -230,7 +230,7 @@ static void a_thread_that_ends_is_settled_with_its_window(void **state)
 	/* a thread with the same tid has already started */
 	end(&f, 200, 0, 210, 4);
 	offcpu_end_thread(f.o, &last, &thread);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 300, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 300, stack, 3), 0);
 	assert_true(offcpu_scale(f.o, &thread, 0).thinned == 1);
 	offcpu_free(f.o);
 }
@@ -241,7 +241,7 @@ static void a_wait_whose_stack_is_lost_is_reported_without_one(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100, stack, 3), 0);
 	end(&f, 300, 0, 350, 0);
 	assert_int_equal(f.n, 1);
 	assert_reported(&f, 0, (struct reported){ OFF_SLEEPING, 50, 1, none });
@@ -256,7 +256,7 @@ static void a_wait_across_windows_is_counted_once(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100 * MS, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100 * MS, stack, 3), 0);
 	cut(&f, &t, 400 * MS, false);
 	cut(&f, &t, 900 * MS, false);
 	end(&f, 100 * MS, 950 * MS, 1000 * MS, 0);
@@ -279,7 +279,7 @@ static void an_ongoing_wait_is_reported_once_its_weight_is_known(void **state)
 	struct fixture f;
 
 	fixture_init(&f);
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100 * MS, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100 * MS, stack, 3), 0);
 	cut(&f, &t, 101 * MS, false); /* The wait may become long and then represent only itself. */
 	assert_int_equal(f.n, 0);
 	cut(&f, &t, 101 * MS, true);
@@ -300,7 +300,7 @@ static void an_ongoing_long_wait_is_reported_even_without_a_stack(void **state)
 			(struct reported){ OFF_SLEEPING, OFF_LONG_NS, 1,
 					   FRAME_WORD(FRAME_ERROR, OFFCPU_ERR_NO_STACK) });
 	/* now the stack was captured */
-	assert_int_equal(offcpu_add_stack(f.o, &thread, 100 * MS, stack, 3), 0);
+	assert_int_equal(offcpu_add_stack(f.o, &thread, NULL, 100 * MS, stack, 3), 0);
 	end(&f, 100 * MS, 0, 150 * MS + OFF_LONG_NS, 0);
 	assert_reported(&f, 1, (struct reported){ OFF_SLEEPING, 50 * MS, 0, 11 });
 	offcpu_free(f.o);
@@ -338,7 +338,7 @@ static void ended_threads_leave_no_memory_behind(void **state)
 	for (uint32_t i = 1; i <= 100000; i++) {
 		struct sample_counts_thread t = { .pid = i, .tid = i };
 
-		assert_int_equal(offcpu_add_stack(f.o, &t, i, stack, 3), 0);
+		assert_int_equal(offcpu_add_stack(f.o, &t, NULL, i, stack, 3), 0);
 		assert_true(offcpu_has_thread(f.o, i));
 		offcpu_remove_thread(f.o, i);
 		assert_false(offcpu_has_thread(f.o, i));

@@ -68,6 +68,7 @@ static void every_counter_of_the_kernel_is_a_loss_or_known(void **state)
 		[COUNTER_OFF_SHORT] = true,
 		[COUNTER_OFF_SHORT_NS] = true,
 		[COUNTER_OFF_UNSAMPLED] = true,
+		[COUNTER_OFF_WAKERS] = true,
 		[COUNTER_FAULTS_THINNED] = true,
 		[COUNTER_CONTEXTS] = true,
 		/* of heap allocations, which the agent does not record: the summary reports them */

@@ -15,6 +15,7 @@
 #include "profile/profile.h"
 #include "profiler/resident.h"
 #include "profiler/sample_counts.h"
+#include "profiler/wakers.h"
 #include "symbolize/symbolize_stats.h"
 #include "tests/test.h"
 
@@ -152,6 +153,56 @@ static void with_locks_only_other_waits_are_omitted(void **state)
 	fixture_fini(&f);
 }
 
+/* Names of the frames of a sample, leaf first, each followed by a semicolon. */
+static const char *frames(const struct profile *p, uint32_t sample)
+{
+	static char text[400];
+	size_t n, at = 0;
+	const uint32_t *ids = profile_stack(p, profile_sample(p, sample).stack, &n);
+
+	text[0] = '\0';
+	for (size_t i = 0; i < n; i++) {
+		struct profile_location l = profile_location(p, ids[i]);
+		uint32_t name = profile_function(p, l.lines[0].function)->name;
+
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s;",
+				       profile_string(p, name));
+	}
+	return text;
+}
+
+/* Without names of the kernel's functions, an interrupt cannot be distinguished. */
+static void wakers_are_unknown_without_kernel_symbols(void **state)
+{
+	const struct sample_counts_thread other = {
+		.pid = 9, .tid = 9, .comm = "w", .process_comm = "q"
+	};
+	const struct sample_counts_wait wait = { .ns = 500, .count = 1, .state = OFF_SLEEPING };
+	const struct symbolize_window window = { .freq_hz = 100 };
+	uint64_t words[] = { FRAME_WORD(FRAME_ADDRESS, 2), 0, FRAME_WORD(FRAME_ADDRESS, 1) };
+	const uint32_t only = 0;
+	struct symbolize_stats stats = { 0 };
+	struct profile_builder *b;
+	struct profile *p;
+	struct fixture f;
+	uint32_t id;
+
+	fixture_init(&f);
+	assert_int_equal(sample_counts_intern_thread(f.collect, &other, &id), 0);
+	words[1] = WAKER_WORD(id, false);
+	assert_true(sample_counts_add_wait(f.collect, &thread, &wait, words, 3) >= 0);
+	assert_int_equal(profile_builder_new(&b, f.frame_symbols, f.collect, &window, &stats), 0);
+	profile_builder_select(b, SYMBOLIZE_OFF, &only, 1);
+	assert_int_equal(profile_builder_build(b, &p), 0);
+	assert_string_equal(frames(p, 0), "[waker unknown];[anonymous code];");
+	assert_int_equal(profile_sample(p, 0).values[0], 500);
+	assert_int_equal(stats.off_ns, 500);
+	assert_int_equal(stats.no_waker_ns, 500);
+	profile_free(p);
+	profile_builder_free(b);
+	fixture_fini(&f);
+}
+
 /* Each stack of memory has one value, and its kind as a label. */
 static void profiles_of_memory_have_bytes_by_kind(void **state)
 {
@@ -223,4 +274,5 @@ static void profiles_of_the_heap_have_gos_sample_types(void **state)
 TEST_GROUP(test_profile_builder, TEST(one_builder_makes_several_profiles),
 	   TEST(profiles_of_memory_have_bytes_by_kind),
 	   TEST(profiles_of_the_heap_have_gos_sample_types), TEST(wall_profiles_have_four_values),
-	   TEST(with_locks_only_other_waits_are_omitted))
+	   TEST(with_locks_only_other_waits_are_omitted),
+	   TEST(wakers_are_unknown_without_kernel_symbols))

@@ -45,6 +45,13 @@ static void waits_for_locks_and_disks_are_not_idle(void **state)
 		44);
 }
 
+static void frames_of_wakers_are_not_of_the_wait(void **state)
+{
+	assert_int_equal(retained_of("main;read;pipe_read;[woken by a/b];main;pthread_cond_wait 4\n"
+				     "main;poll;schedule;[woken by a];main;write 8\n"),
+			 4);
+}
+
 static void kernel_threads_are_idle_in_their_own_loop(void **state)
 {
 	assert_int_equal(retained_of("kthread;worker_thread;schedule 50\n"
@@ -119,7 +126,7 @@ static void a_running_thread_is_not_idle(void **state)
 }
 
 TEST_GROUP(test_idle, TEST(waits_in_a_listed_function_are_excluded),
-	   TEST(waits_for_locks_and_disks_are_not_idle),
+	   TEST(waits_for_locks_and_disks_are_not_idle), TEST(frames_of_wakers_are_not_of_the_wait),
 	   TEST(kernel_threads_are_idle_in_their_own_loop), TEST(a_name_may_be_very_long),
 	   TEST(a_comment_reports_the_excluded_time), TEST(a_profile_without_waits_is_copied),
 	   TEST(a_running_thread_is_not_idle))
