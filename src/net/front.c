@@ -17,9 +17,9 @@
 #include "net/front.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -34,6 +34,7 @@
 #include "base/vec.h"
 #include "net/h2_session.h"
 #include "net/http_work.h"
+#include "net/listen_socket.h"
 #include "net/relay.h"
 #include "net/tls.h"
 
@@ -66,6 +67,7 @@ struct front {
 	struct connection *dead;        /* freed at the end of the turn */
 	bool is_deaf;                   /* listeners are not polled: accept() failed */
 	unsigned int n_connections;
+	size_t room; /* connections to accept before idle ones are closed again */
 	pthread_mutex_t lock;
 	struct http_request *done;
 	atomic_bool quiet, stop;
@@ -337,6 +339,55 @@ static bool is_transient(int error)
 	return error == EAGAIN || error == EINTR || error == ECONNABORTED;
 }
 
+/* A new connection of which nothing is known, or an HTTP/2 session without a working request. */
+static void each_idle(void *ctx, make_room_fn fn, void *fn_ctx)
+{
+	struct connection *next;
+	struct front *f = ctx;
+
+	for (struct connection *c = f->connections; c; c = next) {
+		next = c->next;
+		if (c->is_listener || c->fd < 0 || c->relay ||
+		    (c->h2 && (h2_session_working(c->h2) || c->out_len)))
+			continue;
+		if (fn(fn_ctx,
+		       &(struct idle_connection){ c->h2 && h2_session_has_asked(c->h2),
+						  make_room_client(&c->peer), c->moved_ms }))
+			drop(c);
+	}
+	f->opt.each_idle(f->opt.ctx, fn, fn_ctx);
+}
+
+/*
+ * Closes idle connections if @fd, a new one, needs it. Others are closed by their threads later, so
+ * as many are accepted before the next time. Returns false if there is no room.
+ */
+static bool has_room(struct front *f, int fd)
+{
+	size_t n = f->n_connections + f->opt.n_others(f->opt.ctx);
+
+	if (!make_room_is_needed(n, f->opt.max_connections, fd))
+		return true;
+	if (!f->room)
+		f->room = make_room(each_idle, f);
+	return f->room && f->room--;
+}
+
+/*
+ * Closes connections if accept() failed for lack of descriptors or memory. It reserves a descriptor
+ * before it looks for a connection (Linux), so it also fails if nobody waits; then nothing is
+ * closed.
+ */
+static void end_accepting(struct connection *listener, int error)
+{
+	struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
+
+	if (is_transient(error) || poll(&waiting, 1, 0) != 1)
+		return;
+	make_room(each_idle, listener->front);
+	listen_again(listener->front, false);
+}
+
 /* TCP_NODELAY: responses are written whole, so Nagle's algorithm could only delay them. */
 static void accept_all(struct connection *listener)
 {
@@ -350,11 +401,10 @@ static void accept_all(struct connection *listener)
 		struct connection *c = NULL;
 
 		if (fd < 0) {
-			if (!is_transient(errno))
-				listen_again(f, false);
+			end_accepting(listener, errno);
 			return;
 		}
-		if (f->n_connections >= f->opt.max_connections) {
+		if (!has_room(f, fd)) {
 			close(fd);
 			continue;
 		}
@@ -478,34 +528,13 @@ static void *front_main(void *arg)
 int front_listen(struct front *f, const char *host, uint16_t port, uint16_t *out_port,
 		 struct err *err)
 {
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE };
-	struct sockaddr_storage bound = { 0 };
-	socklen_t len = sizeof(bound);
-	struct addrinfo *ai = NULL;
 	struct connection *c;
-	char text[8];
-	int r, fd, on = 1;
+	int fd = listen_socket(host, port, out_port, err);
+	int r = fd < 0 ? fd : add_connection(f, fd, true, &c);
 
-	snprintf(text, sizeof(text), "%u", port);
-	r = getaddrinfo(host, text, &hints, &ai);
-	if (r)
-		return err_set(err, -EINVAL, "cannot resolve \"%s\": %s", host, gai_strerror(r));
-	fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (fd < 0 || bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, 1024) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&bound, &len) < 0)
-		r = err_set(err, -errno, "cannot listen on %s:%s: %s", host, text, strerror(errno));
-	freeaddrinfo(ai);
-	if (r == 0)
-		r = add_connection(f, fd, true, &c);
-	if (r < 0) {
+	if (r < 0)
 		closep(&fd);
-		return r;
-	}
-	*out_port = ntohs(bound.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&bound)->sin6_port
-						      : ((struct sockaddr_in *)&bound)->sin_port);
-	return 0;
+	return r;
 }
 
 int front_start(struct front *f, struct err *err)

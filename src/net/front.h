@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "net/make_room.h"
 
 struct err;
 struct front;
@@ -24,6 +25,8 @@ struct front_options {
 	/* Takes ownership of @fd, a connection that is not HTTP/2, without encryption. */
 	void (*other)(void *ctx, int fd, const struct http_peer *peer);
 	void (*sweep)(void *ctx, int64_t now_ms); /* called about once a second */
+	make_room_each_fn each_idle;              /* of those that were passed to other() */
+	size_t (*n_others)(void *ctx);            /* the number of those that are open */
 	void *ctx;
 };
 

@@ -563,6 +563,11 @@ size_t h2_session_open(const struct h2_session *s)
 	return s->n_open;
 }
 
+bool h2_session_has_asked(const struct h2_session *s)
+{
+	return !s->n_open && nghttp2_session_get_last_proc_stream_id(s->h2) > 0;
+}
+
 static bool is_late(const struct stream *st, unsigned int idle_seconds, int64_t now_ms)
 {
 	bool responding = st->rq && (st->rq->refused || st->rq->done);

@@ -62,6 +62,9 @@ void h2_session_abandon(struct h2_session *s);
 size_t h2_session_working(const struct h2_session *s);
 size_t h2_session_open(const struct h2_session *s);
 
+/* True between requests: there was one, and there is none. */
+bool h2_session_has_asked(const struct h2_session *s);
+
 /*
  * Does a worker decide about the admission of a request? Then pass no more bytes, so that the
  * memory of the bodies of unknown clients is what one call of h2_session_feed() has passed.

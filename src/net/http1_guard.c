@@ -33,6 +33,8 @@ enum { WAIT_FACTOR = 2 }; /* between requests, libmicrohttpd's own timeout comes
 
 struct connection {
 	int fd;
+	uint32_t client; /* see make_room.h */
+	bool has_asked, is_closing;
 	enum phase phase;
 	int64_t since_ms;
 	uint64_t bytes;
@@ -44,6 +46,7 @@ struct http1_guard {
 	unsigned int idle_seconds;
 	pthread_mutex_t lock;
 	struct connection *connections;
+	size_t n;
 };
 
 /* ---- framing -------------------------------------------------------------------- */
@@ -140,7 +143,8 @@ void http1_guard_free(struct http1_guard *g)
 }
 
 /* Without memory for a record the connection has libmicrohttpd's own timeout only. */
-void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c, void **own)
+void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c,
+			const struct http_peer *peer, void **own)
 {
 	const union MHD_ConnectionInfo *info =
 		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -150,12 +154,14 @@ void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c, void **
 	if (!n)
 		return;
 	n->fd = info ? info->connect_fd : -1;
+	n->client = make_room_client(peer);
 	n->since_ms = clock_monotonic_ms();
 	pthread_mutex_lock(&g->lock);
 	n->next = g->connections;
 	if (n->next)
 		n->next->prev = n;
 	g->connections = n;
+	g->n++;
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -173,6 +179,7 @@ void http1_guard_closed(struct http1_guard *g, void **own)
 		g->connections = n->next;
 	if (n->next)
 		n->next->prev = n->prev;
+	g->n--;
 	pthread_mutex_unlock(&g->lock);
 	free(n);
 }
@@ -191,6 +198,7 @@ static void enter(struct http1_guard *g, struct MHD_Connection *c, enum phase ph
 	if (n->phase != phase)
 		n->since_ms = clock_monotonic_ms();
 	n->phase = phase;
+	n->has_asked |= n->phase == PHASE_RESPONSE;
 	n->bytes = bytes;
 	n->abandoned = abandoned;
 	pthread_mutex_unlock(&g->lock);
@@ -245,4 +253,31 @@ void http1_guard_sweep(struct http1_guard *g, int64_t now_ms)
 		else if (n->fd >= 0 && is_late(g, n, now_ms))
 			shutdown(n->fd, SHUT_RDWR);
 	pthread_mutex_unlock(&g->lock);
+}
+
+void http1_guard_each_idle(struct http1_guard *g, make_room_fn fn, void *ctx)
+{
+	pthread_mutex_lock(&g->lock);
+	for (struct connection *n = g->connections; n; n = n->next) {
+		bool is_waiting = n->phase == PHASE_WAIT;
+		const struct idle_connection idle = { is_waiting && n->has_asked, n->client,
+						      n->since_ms };
+
+		if (n->fd < 0 || n->is_closing || (!is_waiting && n->phase != PHASE_BODY))
+			continue;
+		n->is_closing = fn(ctx, &idle);
+		if (n->is_closing)
+			shutdown(n->fd, SHUT_RDWR);
+	}
+	pthread_mutex_unlock(&g->lock);
+}
+
+size_t http1_guard_n(struct http1_guard *g)
+{
+	size_t n;
+
+	pthread_mutex_lock(&g->lock);
+	n = g->n;
+	pthread_mutex_unlock(&g->lock);
+	return n;
 }

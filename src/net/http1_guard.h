@@ -11,14 +11,16 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "net/make_room.h"
 
 struct MHD_Connection;
 struct http1_guard;
+struct http_peer;
 
 /*
  * Returns why the headers of a request are refused: "Content-Length" more than once, not a number,
- * or together with Transfer-Encoding; Host missing in HTTP/1.1, or more than once; a name that ends
- * with a space. NULL if they are fine.
+ * or together with Transfer-Encoding, which HTTP/1.0 does not have; Host missing in HTTP/1.1, or
+ * more than once; a name that ends with a space. NULL if they are fine.
  */
 const char *http1_framing_error(struct MHD_Connection *c, const char *version);
 
@@ -35,7 +37,8 @@ DEFINE_FREEP(struct http1_guard, http1_guard_free)
  * the client disconnects meanwhile; its response of @bytes is sent; it is
  * over.
  */
-void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c, void **own);
+void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c,
+			const struct http_peer *peer, void **own);
 void http1_guard_closed(struct http1_guard *g, void **own);
 void http1_guard_body(struct http1_guard *g, struct MHD_Connection *c, size_t received);
 void http1_guard_work(struct http1_guard *g, struct MHD_Connection *c, atomic_bool *abandoned);
@@ -47,3 +50,10 @@ void http1_guard_over(struct http1_guard *g, struct MHD_Connection *c);
  * worker has their request. Any thread; about once a second.
  */
 void http1_guard_sweep(struct http1_guard *g, int64_t now_ms);
+
+/* Calls @fn for each idle connection (make_room.h). It shuts down what @fn chooses. Any thread.
+ */
+void http1_guard_each_idle(struct http1_guard *g, make_room_fn fn, void *ctx);
+
+/* The number of connections. */
+size_t http1_guard_n(struct http1_guard *g);

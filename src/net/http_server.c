@@ -337,11 +337,14 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **own,
 			  enum MHD_ConnectionNotificationCode what)
 {
 	struct http_server *s = cls;
+	struct http_peer peer;
 
-	if (what == MHD_CONNECTION_NOTIFY_STARTED)
-		http1_guard_opened(s->guard, c, own);
-	else
+	if (what != MHD_CONNECTION_NOTIFY_STARTED) {
 		http1_guard_closed(s->guard, own);
+		return;
+	}
+	peers_find(&s->peers, descriptor_of(c), &peer);
+	http1_guard_opened(s->guard, c, &peer, own);
 }
 
 static void on_sweep(void *ctx, int64_t now_ms)
@@ -350,6 +353,20 @@ static void on_sweep(void *ctx, int64_t now_ms)
 
 	http1_guard_sweep(s->guard, now_ms);
 	http_outboxes_sweep(http_work_outboxes(s->work), now_ms);
+}
+
+static void each_idle(void *ctx, make_room_fn fn, void *fn_ctx)
+{
+	struct http_server *s = ctx;
+
+	http1_guard_each_idle(s->guard, fn, fn_ctx);
+}
+
+static size_t n_others(void *ctx)
+{
+	struct http_server *s = ctx;
+
+	return http1_guard_n(s->guard);
 }
 
 /* Takes a connection that is not HTTP/2. */
@@ -428,6 +445,8 @@ static int listen_all(struct http_server *s, struct err *err)
 					   .tls = s->tls,
 					   .other = take_connection,
 					   .sweep = on_sweep,
+					   .each_idle = each_idle,
+					   .n_others = n_others,
 					   .ctx = s };
 	int r = front_open(&s->front, &opt, err);
 

@@ -5,10 +5,11 @@ int test_http_client(void);
 int test_http_outbox(void);
 int test_http_pool(void);
 int test_http_server(void);
+int test_make_room(void);
 int test_tls(void);
 
 int main(void)
 {
 	return test_feed() + test_http1_guard() + test_http_client() + test_http_outbox() +
-	       test_http_pool() + test_http_server() + test_tls();
+	       test_http_pool() + test_http_server() + test_make_room() + test_tls();
 }
