@@ -53,8 +53,23 @@ struct http1_guard {
 
 struct seen {
 	unsigned int lengths, encodings, hosts;
+	const char *line_end; /* of the line before, in libmicrohttpd's buffer; NULL: not checked */
 	const char *error;
 };
+
+/*
+ * libmicrohttpd 0.9.75 takes a line feed alone, and a NUL, for the end of a line, and joins
+ * continued lines. It leaves the lines where they arrived and replaces CRLF by two NULs, so a line
+ * ended otherwise if the next one does not begin two bytes after it.
+ */
+static const char lenient_release[] = "0.9.75";
+
+enum { LINE_END_BYTES = 2 };
+
+static bool is_crlf(const char *line_end)
+{
+	return !line_end[0] && !line_end[1];
+}
 
 static bool is_number(const char *s)
 {
@@ -78,6 +93,11 @@ static enum MHD_Result see(void *ctx, enum MHD_ValueKind kind, const char *name,
 {
 	struct seen *seen = ctx;
 
+	if (seen->line_end &&
+	    (!is_crlf(seen->line_end) || name != seen->line_end + LINE_END_BYTES || !value))
+		seen->error = "a line must end with CRLF, and cannot continue the one before";
+	if (seen->line_end)
+		seen->line_end = value ? value + value_len : NULL;
 	if (!name_len || !is_clean(name, name_len, true) || !is_clean(value, value_len, false))
 		seen->error = "a header has characters that are not allowed";
 	if (!strcasecmp(name, "Host"))
@@ -85,7 +105,7 @@ static enum MHD_Result see(void *ctx, enum MHD_ValueKind kind, const char *name,
 	if (!strcasecmp(name, "Transfer-Encoding")) {
 		seen->encodings++;
 		if (!value || strcasecmp(value, "chunked") != 0)
-			seen->error = "the only Transfer-Encoding is chunked";
+			seen->error = "Transfer-Encoding must be chunked";
 	}
 	if (!strcasecmp(name, "Content-Length")) {
 		seen->lengths++;
@@ -99,13 +119,20 @@ const char *http1_framing_error(struct MHD_Connection *c, const char *version)
 {
 	struct seen seen = { 0 };
 
+	if (*version && !strcmp(MHD_get_version(), lenient_release))
+		seen.line_end = version + strlen(version);
 	MHD_get_connection_values_n(c, MHD_HEADER_KIND, see, &seen);
+	if (!seen.error && seen.line_end &&
+	    (!is_crlf(seen.line_end) || !is_crlf(seen.line_end + LINE_END_BYTES)))
+		seen.error = "a line must end with CRLF";
 	if (seen.error)
 		return seen.error;
 	if (seen.lengths > 1)
 		return "Content-Length is given more than once";
 	if (seen.lengths && seen.encodings)
-		return "Content-Length and Transfer-Encoding exclude each other";
+		return "Content-Length and Transfer-Encoding cannot be used together";
+	if (seen.encodings && !strcmp(version, "HTTP/1.0"))
+		return "Transfer-Encoding requires HTTP/1.1";
 	if (seen.encodings > 1)
 		return "Transfer-Encoding is given more than once";
 	if (seen.hosts > 1)

@@ -21,8 +21,12 @@ static bool host_of(const char *authority, char out[NAME_LEN])
 {
 	bool is_bracketed = authority[0] == '[';
 	size_t len = strcspn(authority + is_bracketed, is_bracketed ? "]" : ":");
+	const char *rest = authority + is_bracketed + len;
 
-	if (!len || len >= NAME_LEN)
+	if (is_bracketed && *rest++ != ']')
+		return false;
+	if (!len || len >= NAME_LEN || (*rest && *rest != ':') ||
+	    (*rest && rest[1 + strspn(rest + 1, "0123456789")]))
 		return false;
 	memcpy(out, authority + is_bracketed, len);
 	out[len] = '\0';

@@ -42,8 +42,8 @@ def range_fields(first):
 
 MAX_NODES = ("maxNodes", [(2, CHANGES), (-1, 400), (1 << 21, 400)])
 FORMATS = ("format", [(1, SAME), (2, CHANGES), (4, CHANGES), (3, 501), (5, 501), (-1, 501)])
-SPANS = ("spanSelector", [(["0102030405060708"], 501)])
-TRACES = ("traceIdSelector", [(["0102030405060708090a0b0c0d0e0f10"], 501)])
+SPANS = ("spanSelector", [(["0102030405060708"], CHANGES), (["01"], 400), (["0102030405060708"] * 1025, 400)])
+TRACES = ("traceIdSelector", [(["0102030405060708090a0b0c0d0e0f10"], CHANGES), (["0102030405060708"], 400)])
 IDS = ("profileIdSelector", [(["id-0"], CHANGES), (["x"] * 1025, 400)])
 SELECTOR = ("stackTraceSelector", [(SITE, CHANGES), (PGO, 501)])
 EXEMPLARS = ("exemplarType", [(1, SAME), (2, 501), (3, 501)])
@@ -51,7 +51,8 @@ GROUP = ("groupBy", [(["instance"], CHANGES), (["x"] * 65, 400)])
 LIMIT = ("limit", [(1, CHANGES), (-1, 400)])
 
 STACKS = {**query_fields(), 5: MAX_NODES, 6: FORMATS, 7: SELECTOR, 8: IDS,
-          9: ("async", [(ASYNC, 501), (ASYNC_ID, 501), (NOT_ASYNC, SAME)]), 10: TRACES, 11: SPANS}
+          9: ("async", [(ASYNC, 501), (ASYNC_ID, 501), (NOT_ASYNC, SAME)]), 10: TRACES, 11: SPANS,
+          100: ("groupBy", [(["instance"], 400)])}
 
 # Method: the request that is changed, by field numbers; and its fields.
 REQUESTS = {
@@ -158,10 +159,66 @@ def check_unknown(server):
         got = ask(server, QUERIER + method, encode(base) + message((77, 1), (77, 2), (78, "x")), "proto")
         check("and unknown numbers", got[0] == 200 and got[2] == "77,78", got)
     many = {"field%d" % i: 1 for i in range(1000)}
-    got = ask(server, PAGE + "Storage", json.dumps(many).encode(), "json")
+    got = ask(server, QUERIER + "GetProfileStats", json.dumps(many).encode(), "json")
     check("a thousand of them are reported in part", got[0] == 200 and got[2].endswith(",...") and len(got[2]) < 128, got)
-    got = ask(server, PAGE + "Storage", json.dumps({"x" * 5000: 1, "": 2}).encode(), "json")
+    got = ask(server, QUERIER + "GetProfileStats", json.dumps({"x" * 5000: 1, "": 2}).encode(), "json")
     check("so are long ones", got[0] == 200 and got[2] == "...", got)
+
+
+def page_query(*more):
+    return {"profileTypeID": [(SAMPLES, CHANGES), ("a", 400)], "labelSelector": [('{service_name="mail"}', CHANGES), ("{", 400)],
+            "start": [(END + 1, 400), (-5, 400)], "end": [(START - 1, 400)], **dict(more)}
+
+
+LEFT_QUERY = {"profileTypeID": CPU, "labelSelector": SHOP, "start": START, "end": END}
+EARLIER = {**LEFT_QUERY, "end": MIDDLE}
+PAGE_LIMIT = ("limit", [(1, CHANGES), (-1, 400), (100001, 400)])
+PAGE_NODES = ("maxNodes", [(2, CHANGES), (-1, 400), (1 << 21, 400)])
+ONE_SIDE = [(EARLIER, CHANGES), ({**LEFT_QUERY, "callSite": ["main"]}, 400), ({**LEFT_QUERY, "limit": 1}, 400), ({}, 400)]
+PAIR = {"left": ONE_SIDE, "right": ONE_SIDE}
+SAME_PAIR = {"left": LEFT_QUERY, "right": LEFT_QUERY}
+# Profiles without sample times: a thread's number changes nothing, so only its check shows that it is read.
+THREAD = [("pid", [(-1, 400)]), ("tid", [(-1, 400)])]
+
+# Method of the page: the request that is changed, and its fields; it refuses those of all others.
+PAGE_REQUESTS = {
+    "Tree": (LEFT_QUERY, page_query(("callSite", [(["main", "gc"], CHANGES)]), ("label", [("region", CHANGES)]), PAGE_NODES)),
+    "Diff": (SAME_PAIR, {**PAIR, **dict([PAGE_NODES])}),
+    "Functions": (LEFT_QUERY, page_query(("sort", [("total", CHANGES), ("name", 400)]), ("search", [("lock", CHANGES)]), PAGE_LIMIT)),
+    "Sandwich": ({**LEFT_QUERY, "function": {"name": "serve"}},
+                 # no function of mail has the name
+                 {**page_query(("function", [({"name": "main"}, CHANGES), ({"name": "serve", "file": "x"}, 400)]), PAGE_NODES),
+                  "labelSelector": [('{service_name="mail"}', 404), ("{", 400)]}),
+    "Movers": ({"left": EARLIER, "right": LEFT_QUERY},
+               {**PAIR, "left": [(LEFT_QUERY, CHANGES)], "right": [(EARLIER, CHANGES)],
+                "normalize": [(True, CHANGES)], **dict([PAGE_LIMIT])}),
+    "Groups": ({**LEFT_QUERY, "label": "instance"},
+               page_query(("label", [("region", CHANGES), ("", 400)]), PAGE_LIMIT, ("step", [(15, CHANGES), (-1, 400)]))),
+    # all functions are of one binary, so a limit has nothing to change
+    "Executables": (LEFT_QUERY, page_query(("limit", [(-1, 400)]))),
+    "Cells": (LEFT_QUERY, page_query(("cellMs", [(1000, CHANGES), (-1, 400)]))),
+    "Threads": (LEFT_QUERY, {**page_query(*THREAD, ("limit", [(-1, 400)])), "profileTypeID": [("a", 400)],
+                             "labelSelector": [("{", 400)]}),
+    "Thread": (LEFT_QUERY, {**page_query(*THREAD), "labelSelector": [("{", 400)]}),
+    "Targets": ({k: LEFT_QUERY[k] for k in ("labelSelector", "start", "end")},
+                {**page_query(("by", [(["region"], CHANGES)])), "profileTypeID": [("a", 400)]}),
+    "Storage": ({}, {}),
+}
+
+
+def check_page(server):
+    """The page's methods have strict tables: a field of another method, or of none, is refused."""
+    names = {name for _, table in PAGE_REQUESTS.values() for name in table} | {"nosuchField", "file", "groupBy", ""}
+    for method, (base, table) in PAGE_REQUESTS.items():
+        normal = ask(server, PAGE + method, json.dumps(base).encode(), "json")
+        check("%s: the request without further fields" % method, normal[0] == 200, normal)
+        for name, cases in table.items():
+            for value, want in cases:
+                got = ask(server, PAGE + method, json.dumps({**base, name: value}).encode(), "json")
+                check("%s, %s %s: %s" % (method, name, str(value)[:60], want), is_expected(want, got, normal), got)
+        for name in sorted(names - table.keys() - base.keys()):
+            got = ask(server, PAGE + method, json.dumps({**base, name: None}).encode(), "json")
+            check("%s refuses \"%s\"" % (method, name), got[0] == 400 and b"unknown field" in got[1], got)
 
 
 def check_push(server):
@@ -214,6 +271,7 @@ def main():
             check_method(server, method, base, table)
         check_diff(server)
         check_unknown(server)
+        check_page(server)
         check_push(server)
         check_render(server)
         check_ingest(server)
