@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -33,8 +34,8 @@ struct flow {
 struct http_pool {
 	struct http_pool_options opt;
 	http_pool_run_fn run;
+	sem_t more;           /* posted for each request, and for each worker at the end */
 	pthread_mutex_t lock; /* guards what follows, except the threads */
-	pthread_cond_t more;
 	struct flow flows[N_FLOWS];
 	uint64_t waiting;  /* bit N: flows[N] is not empty */
 	unsigned int turn; /* the flow to visit next */
@@ -82,9 +83,10 @@ int http_pool_put(struct http_pool *p, struct http_request *rq)
 		f->n++;
 		p->waiting |= 1ull << (rq->flow % N_FLOWS);
 		p->state.n_waiting++;
-		pthread_cond_signal(&p->more);
 	}
 	pthread_mutex_unlock(&p->lock);
+	if (r == 0)
+		sem_post(&p->more);
 	return r;
 }
 
@@ -124,23 +126,22 @@ static void *worker_main(void *arg)
 	if (p->opt.nice)
 		setpriority(PRIO_PROCESS, (id_t)gettid(),
 			    getpriority(PRIO_PROCESS, (id_t)gettid()) + p->opt.nice);
-	pthread_mutex_lock(&p->lock);
 	for (;;) {
 		struct http_request *rq;
 
-		while (!p->waiting && !p->stop)
-			pthread_cond_wait(&p->more, &p->lock);
+		while (sem_wait(&p->more) < 0)
+			; /* interrupted by a signal handler */
+		pthread_mutex_lock(&p->lock);
 		rq = take(p);
-		if (!rq)
-			break;
-		p->state.n_running++;
+		p->state.n_running += rq != NULL;
 		pthread_mutex_unlock(&p->lock);
+		if (!rq)
+			return NULL;
 		p->run(rq);
 		pthread_mutex_lock(&p->lock);
 		p->state.n_running--;
+		pthread_mutex_unlock(&p->lock);
 	}
-	pthread_mutex_unlock(&p->lock);
-	return NULL;
 }
 
 struct http_pool_state http_pool_state(struct http_pool *p)
@@ -157,8 +158,9 @@ void http_pool_stop(struct http_pool *p)
 {
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
-	pthread_cond_broadcast(&p->more);
 	pthread_mutex_unlock(&p->lock);
+	for (unsigned int i = 0; i < p->n_workers; i++)
+		sem_post(&p->more);
 	for (; p->n_workers; p->n_workers--)
 		pthread_join(p->workers[p->n_workers - 1], NULL);
 }
@@ -169,7 +171,7 @@ void http_pool_close(struct http_pool *p)
 		return;
 	http_pool_stop(p);
 	pthread_mutex_destroy(&p->lock);
-	pthread_cond_destroy(&p->more);
+	sem_destroy(&p->more);
 	free(p);
 }
 
@@ -185,7 +187,7 @@ int http_pool_open(struct http_pool **out, const struct http_pool_options *opt,
 	for (int i = 0; i < N_FLOWS; i++)
 		p->flows[i].end = &p->flows[i].first;
 	pthread_mutex_init(&p->lock, NULL);
-	pthread_cond_init(&p->more, NULL);
+	sem_init(&p->more, 0, 0);
 	for (; p->n_workers < opt->n_workers && p->n_workers < MAX_WORKERS; p->n_workers++)
 		if (pthread_create(&p->workers[p->n_workers], NULL, worker_main, p) != 0)
 			return -EAGAIN;

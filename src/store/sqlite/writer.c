@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,13 +42,13 @@ struct job {
 	bool *done; /* indexed by profile */
 	int r;
 	struct err err;
-	bool finished;
+	sem_t finished;
 	struct job *next;
 };
 
 struct writer {
+	sem_t work; /* posted for each job, and for the end */
 	pthread_mutex_t lock;
-	pthread_cond_t work, finished;
 	struct job *queue, **queue_end;
 	bool stop, running;
 	pthread_t thread;
@@ -223,32 +224,46 @@ static void write_jobs(struct writer *w, struct job *jobs)
 	}
 }
 
-/* Takes the whole queue at a time. Threads that append meanwhile form the next batch. */
+/* Interrupted by a signal handler, sem_wait() fails. */
+static void wait_for(sem_t *s)
+{
+	while (sem_wait(s) < 0)
+		;
+}
+
+static struct job *take_all(struct writer *w, bool *out_stop)
+{
+	struct job *jobs;
+
+	pthread_mutex_lock(&w->lock);
+	jobs = w->queue;
+	w->queue = NULL;
+	w->queue_end = &w->queue;
+	*out_stop = w->stop;
+	pthread_mutex_unlock(&w->lock);
+	return jobs;
+}
+
+/*
+ * Takes the whole queue at a time. Threads that append meanwhile form the next batch. There may be
+ * nothing: a job was posted that the batch before included.
+ */
 static void *writer_main(void *arg)
 {
 	struct writer *w = arg;
+	bool stop = false;
 
-	pthread_mutex_lock(&w->lock);
-	for (;;) {
+	while (!stop) {
 		struct job *jobs, *next;
 
-		while (!w->queue && !w->stop)
-			pthread_cond_wait(&w->work, &w->lock);
-		jobs = w->queue;
-		if (!jobs)
-			break;
-		w->queue = NULL;
-		w->queue_end = &w->queue;
-		pthread_mutex_unlock(&w->lock);
+		wait_for(&w->work);
+		jobs = take_all(w, &stop);
 		write_jobs(w, jobs);
-		pthread_mutex_lock(&w->lock);
 		for (; jobs; jobs = next) {
 			next = jobs->next; /* a finished job may be freed by its owner at once */
-			jobs->finished = true;
+			sem_post(&jobs->finished);
 		}
-		pthread_cond_broadcast(&w->finished);
 	}
-	pthread_mutex_unlock(&w->lock);
 	return NULL;
 }
 
@@ -306,13 +321,14 @@ static int prepare(struct job *j)
 
 static int run(struct writer *w, struct job *j, struct err *err)
 {
+	sem_init(&j->finished, 0, 0);
 	pthread_mutex_lock(&w->lock);
 	*w->queue_end = j;
 	w->queue_end = &j->next;
-	pthread_cond_signal(&w->work);
-	while (!j->finished)
-		pthread_cond_wait(&w->finished, &w->lock);
 	pthread_mutex_unlock(&w->lock);
+	sem_post(&w->work);
+	wait_for(&j->finished);
+	sem_destroy(&j->finished);
 	return j->r < 0 ? err_set(err, j->r, "%s", j->err.msg) : 0;
 }
 
@@ -339,13 +355,12 @@ void writer_free(struct writer *w)
 	if (w->running) {
 		pthread_mutex_lock(&w->lock);
 		w->stop = true;
-		pthread_cond_signal(&w->work);
 		pthread_mutex_unlock(&w->lock);
+		sem_post(&w->work);
 		pthread_join(w->thread, NULL);
 	}
 	pthread_mutex_destroy(&w->lock);
-	pthread_cond_destroy(&w->work);
-	pthread_cond_destroy(&w->finished);
+	sem_destroy(&w->work);
 	free(w);
 }
 
@@ -357,8 +372,7 @@ int writer_new(struct writer **out, struct day_cache *days)
 	if (!w)
 		return -ENOMEM;
 	pthread_mutex_init(&w->lock, NULL);
-	pthread_cond_init(&w->work, NULL);
-	pthread_cond_init(&w->finished, NULL);
+	sem_init(&w->work, 0, 0);
 	w->queue_end = &w->queue;
 	w->days = days;
 	r = pthread_create(&w->thread, NULL, writer_main, w);
