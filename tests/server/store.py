@@ -80,7 +80,7 @@ def check_names_of_tenants(cameo):
             "Content-Type": "application/proto", "X-Scope-OrgID": "lock"})
         check("the lock of an earlier version is not in the way", status == 200, (status, answer))
         second = subprocess.run([cameo, "server", "--data", directory, "--listen", "127.0.0.1:0"],
-                                capture_output=True, text=True, timeout=20)
+                                capture_output=True, text=True, timeout=120)
         check("one server at a time", second.returncode == 1 and "in use" in second.stderr, second)
         server.stop()
 
@@ -93,7 +93,7 @@ def check_info(cameo):
         check("info has a line per day and sums", code == 0 and len(rows) == 4 and rows[2][0] == "all" and
               rows[1][3:5] == rows[2][2:4] == ["5", "30"], out)
         same = subprocess.run([cameo, "server", "--data", directory, "--store-info"], capture_output=True,
-                              text=True, timeout=20)
+                              text=True, timeout=120)
         check("--store-info prints the same", same.stdout == out, same)
 
 
@@ -140,7 +140,7 @@ def check_backup(cameo, tmp):
     check("nothing remains of it", not os.path.exists(tmp + "/new"))
     os.mkdir(again + "/+incomplete")
     r = subprocess.run([cameo, "server", "--data", again, "--listen", "127.0.0.1:0"], capture_output=True,
-                       text=True, timeout=20)
+                       text=True, timeout=120)
     check("a server does not open an interrupted copy", r.returncode == 1 and "is incomplete" in r.stderr, r)
 
 

@@ -112,7 +112,7 @@ static void close_ref(struct day_cache *d, struct day_ref *ref)
 
 	if (m && manifest_record(m, ref->number, day_identity(ref->day), day_n_windows(ref->day),
 				 NULL) == 0)
-		manifest_save(m, d->dir, NULL);
+		manifests_save(&d->manifests, m, NULL);
 	day_close(ref->day);
 	free(ref);
 }
@@ -306,7 +306,7 @@ static int open_ref(struct day_cache *d, struct manifest *m, struct day_ref *ref
 	ref->users++;
 	r = open_file(d, m, ref, create, err);
 	if (r == 0) {
-		r = manifest_save(m, d->dir, create ? err : NULL);
+		r = manifests_save(&d->manifests, m, create ? err : NULL);
 		r = create ? r : 0;
 	}
 	ref->users--;
@@ -392,7 +392,9 @@ static int acquire(struct day_cache *d, const char *tenant, int64_t number, bool
 
 	while ((ref = find_day(d, tenant, number)) && ref->opening)
 		pthread_cond_wait(&d->opened, &d->lock);
-	r = get_manifest(d, tenant, &m, err);
+	r = ref ? 0 : manifests_check_dir(&d->manifests, err);
+	if (r == 0)
+		r = get_manifest(d, tenant, &m, err);
 	if (r == 0)
 		r = ref ? check_open(d, ref, err) : add_day(d, m, number, create, &ref, err);
 	if ((r == 0 || r == -ENOENT) && !create && check_lost(d, m, number, ref, err) < 0)
@@ -419,14 +421,6 @@ int day_cache_acquire(struct day_cache *d, const char *tenant, int64_t number, b
 	return r;
 }
 
-static bool has_day(const struct day_files *files, int64_t number)
-{
-	for (size_t i = 0; i < files->len; i++)
-		if (files->data[i].number == number)
-			return true;
-	return false;
-}
-
 /*
  * The directory is read without the lock, which pushes need. A file that is dropped meanwhile left
  * the manifest before, so it is not reported as lost.
@@ -436,7 +430,9 @@ int day_cache_days(struct day_cache *d, const char *tenant, struct day_files *ou
 	struct manifest *m = NULL;
 	int r;
 
-	r = day_files_list_tenant(d->dir, tenant, out);
+	r = manifests_check_dir(&d->manifests, NULL);
+	if (r == 0)
+		r = day_files_list_tenant(d->dir, tenant, out);
 	pthread_mutex_lock(&d->lock);
 	if (r == 0)
 		r = get_manifest(d, tenant, &m, NULL);
@@ -444,7 +440,7 @@ int day_cache_days(struct day_cache *d, const char *tenant, struct day_files *ou
 		struct day_file lost = { .number = m->data[i].day };
 
 		snprintf(lost.tenant, sizeof(lost.tenant), "%s", tenant);
-		if (!has_day(out, lost.number))
+		if (!day_files_has(out, lost.number))
 			r = vec_push(out, lost);
 	}
 	day_files_sort(out);
@@ -474,7 +470,7 @@ int day_cache_record(struct day_cache *d, int64_t oldest_ns, struct err *err)
 				k = m->len;
 			}
 		if (r == 0)
-			r = manifest_save(m, d->dir, err);
+			r = manifests_save(&d->manifests, m, err);
 	}
 	pthread_mutex_unlock(&d->lock);
 	return r;
@@ -514,12 +510,12 @@ static int drop_file(struct day_cache *d, const char *tenant, int64_t number)
 	if (r < 0)
 		return r;
 	manifest_remove(m, number);
-	r = manifest_save(m, d->dir, NULL);
+	r = manifests_save(&d->manifests, m, NULL);
 	if (r < 0 && r != -ENOSPC)
 		return r;
 	r = day_files_unlink(d->dir, tenant, number);
 	if (r == 0)
-		manifest_save(m, d->dir, NULL);
+		manifests_save(&d->manifests, m, NULL);
 	return r;
 }
 
@@ -567,19 +563,19 @@ void day_cache_free(struct day_cache *d)
 /* Half of the descriptors are for connections of clients. */
 static size_t max_open_days(void)
 {
-	struct rlimit files;
-	size_t n = MAX_OPEN_DAYS;
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
+	rlim_t n;
 
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0 &&
-	    files.rlim_cur / 2 / DESCRIPTORS_PER_DAY < MAX_OPEN_DAYS)
-		n = files.rlim_cur / 2 / DESCRIPTORS_PER_DAY;
-	return n < MIN_OPEN_DAYS ? MIN_OPEN_DAYS : n;
+	getrlimit(RLIMIT_NOFILE, &files);
+	n = files.rlim_cur / 2 / DESCRIPTORS_PER_DAY;
+	return n < MIN_OPEN_DAYS ? MIN_OPEN_DAYS : n > MAX_OPEN_DAYS ? MAX_OPEN_DAYS : n;
 }
 
 int day_cache_new(struct day_cache **out, const char *dir, size_t max_bytes, store_warn_fn warn,
 		  void *warn_ctx)
 {
 	_cleanup_(day_cache_freep) struct day_cache *d = calloc(1, sizeof(*d));
+	int r;
 
 	if (!d)
 		return -ENOMEM;
@@ -592,7 +588,9 @@ int day_cache_new(struct day_cache **out, const char *dir, size_t max_bytes, sto
 	d->dir = strdup(dir);
 	if (!d->dir)
 		return -ENOMEM;
-	d->manifests.dir = d->dir;
+	r = manifests_init(&d->manifests, d->dir);
+	if (r < 0)
+		return r;
 	d->manifests.is_used = has_day_open;
 	d->manifests.ctx = d;
 	*out = steal_ptr(&d);

@@ -106,6 +106,14 @@ static int cmp_file(const void *a, const void *b)
 	return strcmp(x->tenant, y->tenant);
 }
 
+bool day_files_has(const struct day_files *files, int64_t number)
+{
+	for (size_t i = 0; i < files->len; i++)
+		if (files->data[i].number == number)
+			return true;
+	return false;
+}
+
 void day_files_sort(struct day_files *files)
 {
 	if (files->len)

@@ -33,6 +33,9 @@ struct day_files {
 	VEC(struct day_file);
 };
 
+/* Returns true if a day of the number is among the files. */
+bool day_files_has(const struct day_files *files, int64_t number);
+
 void day_files_fini(struct day_files *f);
 void day_files_sort(struct day_files *f);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/err.h"
 
@@ -13,6 +14,36 @@ static void manifest_free(struct manifest *m)
 {
 	manifest_fini(m);
 	free(m);
+}
+
+int manifests_init(struct manifests *all, const char *dir)
+{
+	struct stat st;
+
+	all->dir = dir;
+	if (stat(dir, &st) < 0)
+		return -errno;
+	all->dev = st.st_dev;
+	all->ino = st.st_ino;
+	return 0;
+}
+
+int manifests_check_dir(const struct manifests *all, struct err *err)
+{
+	struct stat st;
+
+	if (stat(all->dir, &st) == 0 && st.st_dev == all->dev && st.st_ino == all->ino)
+		return 0;
+	return err_set(err, -EUCLEAN,
+		       "\"%.120s\" was removed or replaced while it was in use: put it back",
+		       all->dir);
+}
+
+int manifests_save(const struct manifests *all, struct manifest *m, struct err *err)
+{
+	int r = manifests_check_dir(all, err);
+
+	return r < 0 ? r : manifest_save(m, all->dir, err);
 }
 
 void manifests_fini(struct manifests *all)

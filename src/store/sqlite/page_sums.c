@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sqlite3.h>
 
@@ -278,6 +279,14 @@ static int find_sums(struct page_file *p)
 	return rc;
 }
 
+/* Opening a FIFO waits for a writer, and a device may discard the data. */
+static bool may_be_file(const char *path)
+{
+	struct stat st;
+
+	return !path || stat(path, &st) < 0 || S_ISREG(st.st_mode);
+}
+
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
 		    int *out_flags)
 {
@@ -291,6 +300,8 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 				 .is_fixed = ((struct page_vfs *)vfs)->is_fixed,
 				 .unfinished = INT64_MAX };
 	memset(inner(base), 0, (size_t)orig->szOsFile);
+	if (!may_be_file(name))
+		return SQLITE_CANTOPEN;
 	rc = orig->xOpen(orig, name, inner(base), flags, out_flags);
 	if (rc == SQLITE_OK && !p->is_log)
 		rc = find_sums(p);

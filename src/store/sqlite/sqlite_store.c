@@ -348,10 +348,11 @@ static int sqlite_store_check(struct store *base, struct err *err)
 {
 	const struct sqlite_store *s = sqlite_store_of(base);
 	struct statvfs fs;
-	struct stat st;
+	struct stat own, st;
 
-	if (fstat(s->dir_lock, &st) < 0 || !st.st_nlink)
-		return err_set(err, -EIO, "directory \"%.150s\" was removed", s->dir);
+	if (fstat(s->dir_lock, &own) < 0 || stat(s->dir, &st) < 0 || st.st_dev != own.st_dev ||
+	    st.st_ino != own.st_ino)
+		return err_set(err, -EIO, "directory \"%.150s\" was removed or replaced", s->dir);
 	if (statvfs(s->dir, &fs) < 0)
 		return err_set(err, -EIO, "cannot inspect \"%.150s\": %s", s->dir, strerror(errno));
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < MIN_FREE_BYTES)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sqlite3.h>
@@ -158,6 +159,27 @@ static void a_file_of_another_program_is_refused_and_unchanged(void **state)
 	assert_int_equal(db_open(&db, at.path, DB_WRITE, NULL), -EBADMSG);
 }
 
+/* Opening a FIFO would not return, and a device may discard acknowledged data. */
+static void only_a_regular_file_is_opened(void **state)
+{
+	_cleanup_(place_fini) struct place at;
+	struct sqlite3 *db = NULL;
+
+	place_init(&at);
+	for (int i = 0; i < 3; i++) {
+		if (i == 0)
+			assert_int_equal(mkfifo(at.path, 0600), 0);
+		else if (i == 1)
+			assert_int_equal(symlink("/dev/zero", at.path), 0);
+		else
+			assert_int_equal(mkdir(at.path, 0700), 0);
+		assert_true(db_open(&db, at.path, DB_READ, NULL) < 0);
+		assert_true(db_open(&db, at.path, DB_WRITE, NULL) < 0);
+		assert_null(db);
+		assert_int_equal(remove(at.path), 0);
+	}
+}
+
 static void a_truncated_file_is_noticed_when_it_is_opened(void **state)
 {
 	_cleanup_(place_fini) struct place at;
@@ -222,5 +244,5 @@ TEST_GROUP(test_db, TEST(a_new_file_can_be_read_once_it_exists),
 	   TEST(commits_are_flushed_and_foreign_code_does_not_run),
 	   TEST(statements_report_rows_and_errors),
 	   TEST(a_file_of_another_program_is_refused_and_unchanged),
-	   TEST(a_truncated_file_is_noticed_when_it_is_opened),
+	   TEST(only_a_regular_file_is_opened), TEST(a_truncated_file_is_noticed_when_it_is_opened),
 	   TEST(tables_of_newer_versions_are_added), TEST(result_codes_become_errno))
