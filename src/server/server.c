@@ -102,6 +102,24 @@ int server_feed(struct server *s, int fd)
 	return r == -EPIPE ? 0 : r;
 }
 
+/* The time before which days are dropped for their age. */
+static int oldest_allowed(struct server *s, int64_t now_ns, int64_t *out, struct err *err)
+{
+	int64_t day;
+	bool held = s->retention.is_delayed;
+	int r = s->opt.max_age_ns ? store_first_day(s->store, &day, err) : 0;
+
+	if (r <= 0)
+		return r;
+	*out = retention_oldest(&s->retention, now_ns - s->opt.max_age_ns, day,
+				clock_monotonic_ns());
+	if (s->retention.is_delayed && !held && s->opt.warn)
+		s->opt.warn(s->opt.warn_ctx,
+			    "several days are older than --keep-days: the system's time may be "
+			    "wrong, so one is deleted per hour");
+	return 0;
+}
+
 /*
  * Retention precedes rollups, so that no sums are computed for days about to be dropped. Failures
  * are reported and retried in the next round.
@@ -110,9 +128,11 @@ static void retain(struct server *s)
 {
 	struct err err = { 0 };
 	int64_t now = (int64_t)clock_unix_ns();
+	int64_t oldest = 0;
+	int r = oldest_allowed(s, now, &oldest, &err);
 
-	int r = store_retain(s->store, s->opt.max_age_ns ? now - s->opt.max_age_ns : 0,
-			     s->opt.max_bytes, now, &err);
+	if (r == 0)
+		r = store_retain(s->store, oldest, s->opt.max_bytes, now, &err);
 
 	if (r != 0)
 		query_results_changed(s->results, NULL, INT64_MIN, INT64_MAX);

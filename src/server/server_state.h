@@ -16,6 +16,7 @@
 #include "server/keys.h"
 #include "server/memory_budget.h"
 #include "server/readiness.h"
+#include "server/retention.h"
 #include "server/server_options.h"
 
 struct server {
@@ -38,7 +39,8 @@ struct server {
 	struct keys keys;
 	struct counters counters;
 	struct memory_budget memory;
-	uint64_t seed; /* of the hashes of tenants */
+	struct retention retention; /* of the thread for retention */
+	uint64_t seed;              /* of the hashes of tenants */
 	size_t max_response;        /* bytes */
 	pthread_mutex_t lock;
 	pthread_cond_t wake;

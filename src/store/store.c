@@ -224,6 +224,11 @@ int store_roll_up(struct store *s, int64_t before_ns, struct err *err)
 	return result(s->ops->roll_up(s, before_ns, err));
 }
 
+int store_first_day(struct store *s, int64_t *day, struct err *err)
+{
+	return result(s->ops->first_day(s, day, err));
+}
+
 int store_retain(struct store *s, int64_t oldest_ns, uint64_t max_bytes, int64_t now_ns,
 		 struct err *err)
 {

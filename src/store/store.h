@@ -167,6 +167,7 @@ struct store_ops {
 	int (*days)(struct store *s, const char *tenant, store_usage_fn fn, void *ctx,
 		    struct err *err);
 	int (*roll_up)(struct store *s, int64_t before_ns, struct err *err);
+	int (*first_day)(struct store *s, int64_t *day, struct err *err);
 	int (*retain)(struct store *s, int64_t oldest_ns, uint64_t max_bytes, int64_t now_ns,
 		      struct err *err);
 	int (*check)(struct store *s, struct err *err);
@@ -299,6 +300,12 @@ void store_shrink(struct store *s);
  * time. A failure leaves the sums that were stored before it. A store may do nothing.
  */
 int store_roll_up(struct store *s, int64_t before_ns, struct err *err);
+
+/*
+ * Finds the first day of all tenants, in days since 1970. Returns 1, 0 if the store has none, or
+ * -errno.
+ */
+int store_first_day(struct store *s, int64_t *day, struct err *err);
 
 /*
  * Drops whole days: those that ended before @oldest_ns, then the oldest ones until at most

@@ -292,6 +292,18 @@ static int drop_day(struct clickhouse_store *c, uint64_t day, struct err *err)
 	return r;
 }
 
+static int clickhouse_store_first_day(struct store *base, int64_t *day, struct err *err)
+{
+	_cleanup_(sizes_fini) struct sizes s = { 0 };
+	int r = read_sizes(clickhouse_store_of(base), &s, err);
+
+	if (r < 0)
+		return r;
+	if (s.len)
+		*day = (int64_t)s.data[0].day;
+	return s.len > 0;
+}
+
 /*
  * Rows of system.parts come sorted by day, so days are dropped oldest first. The space that a
  * dropped day frees is only estimated for the loop's own condition; the next call sees the real
@@ -423,6 +435,7 @@ static const struct store_ops ops = {
 	.usage = clickhouse_store_usage,
 	.days = clickhouse_store_days,
 	.roll_up = clickhouse_store_roll_up,
+	.first_day = clickhouse_store_first_day,
 	.retain = clickhouse_store_retain,
 	.check = clickhouse_store_check,
 	.close = clickhouse_store_close,

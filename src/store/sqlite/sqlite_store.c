@@ -297,6 +297,18 @@ static int sqlite_store_roll_up(struct store *base, int64_t before_ns, struct er
 	return r;
 }
 
+static int sqlite_store_first_day(struct store *base, int64_t *day, struct err *err)
+{
+	_cleanup_(day_files_fini) struct day_files files = { 0 };
+	int r = day_files_list(sqlite_store_of(base)->dir, &files);
+
+	if (r < 0)
+		return err_set(err, r, "cannot list the day files: %s", strerror(-r));
+	if (files.len)
+		*day = files.data[0].number;
+	return files.len > 0;
+}
+
 /*
  * Files come sorted by day, so days are dropped oldest first. A day in use is skipped until the
  * next call.
@@ -408,6 +420,7 @@ static const struct store_ops ops = {
 	.usage = sqlite_store_usage,
 	.days = sqlite_store_days,
 	.roll_up = sqlite_store_roll_up,
+	.first_day = sqlite_store_first_day,
 	.retain = sqlite_store_retain,
 	.check = sqlite_store_check,
 	.shrink = sqlite_store_shrink,

@@ -34,6 +34,7 @@ int test_query_results(void);
 int test_readiness(void);
 int test_render(void);
 int test_request_log(void);
+int test_retention(void);
 int test_secret(void);
 int test_sessions(void);
 int test_server(void);
@@ -46,12 +47,13 @@ int main(int argc, char **argv)
 	symbol_worker_main(argc, argv);
 	return test_access() + test_agents() + test_api() + test_arguments() + test_attempts() +
 	       test_connect() + test_failure() + test_grpc() + test_ingest() + test_ingest_http() +
-	       test_ingest_symbolizer() + test_ingest_text() + test_jwt() + test_log_writer() +
-	       test_login() + test_message() + test_multipart() + test_otlp_ingest() +
-	       test_page_api() + test_page_api_status() + test_page_api_tables() +
-	       test_page_api_trees() + test_pprof_json() + test_push() + test_querier() +
-	       test_querier_labels() + test_querier_points() + test_querier_stacks() +
-	       test_query_request() + test_query_results() + test_readiness() + test_render() +
-	       test_request_log() + test_secret() + test_sessions() + test_server() +
+	       test_ingest_symbolizer() + test_ingest_text() + test_jwt() +
+	       test_log_writer() + test_login() + test_message() + test_multipart() +
+	       test_otlp_ingest() + test_page_api() + test_page_api_status() +
+	       test_page_api_tables() + test_page_api_trees() + test_pprof_json() + test_push() +
+	       test_querier() + test_querier_labels() + test_querier_points() +
+	       test_querier_stacks() + test_query_request() + test_query_results() +
+	       test_readiness() + test_render() + test_request_log() +
+	       test_retention() + test_secret() + test_sessions() + test_server() +
 	       test_symbolized_files() + test_tenant_limits() + test_watcher();
 }

@@ -194,10 +194,16 @@ static void old_days_are_dropped_by_age_and_by_bytes(void **state)
 	char *dir = fixture_dir();
 	struct store *s = fixture_open(dir);
 	struct store_usage usage;
+	int64_t first = 0;
 
+	assert_int_equal(store_first_day(s, &first, NULL), 0);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(fixture_append(s, "shop", "a", NOON - i * DAY, NULL, "f 1\n"), 0);
+	assert_int_equal(store_first_day(s, &first, NULL), 1);
+	assert_int_equal(first, store_day_of(NOON) - 4);
 	assert_int_equal(store_retain(s, NOON - 3 * DAY, 0, NOON, NULL), 1);
+	assert_int_equal(store_first_day(s, &first, NULL), 1);
+	assert_int_equal(first, store_day_of(NOON) - 3);
 	assert_int_equal(fixture_total(s, "shop", 0, INT64_MAX), 4 * MS);
 	assert_int_equal(store_usage(s, &usage, NULL), 0);
 	assert_int_equal(usage.n_days, 4);
