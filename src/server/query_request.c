@@ -23,6 +23,7 @@
 #include "query/time_heat_map.h"
 #include "server/query_results.h"
 #include "server/server_options.h"
+#include "store/traced.h"
 
 /* A value of Pyroscope's ExemplarType. */
 enum { EXEMPLARS_NONE = 1 };

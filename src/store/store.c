@@ -37,6 +37,7 @@ static int result(int r)
 	case -ENOBUFS:
 	case -ENOMEM:
 	case -ENOSPC:
+	case -ENOSYS:
 	case -ETIMEDOUT:
 	case -EUCLEAN:
 		return r;

@@ -83,7 +83,13 @@ struct store_type {
 	const char *name, *type, *unit, *period_type, *period_unit;
 };
 
-/* What queries have read from a store. */
+/* The id of a span (len is 8) or of a trace (16), in the order of its hexadecimal digits. */
+struct store_trace_id {
+	uint8_t bytes[16]; /* zeros from @len on */
+	uint8_t len;
+};
+
+/* The amounts that queries have read from a store. */
 struct store_read {
 	uint64_t n_series;  /* a series once for each UTC day */
 	uint64_t n_windows; /* profiles, by sample type and label set */
@@ -106,6 +112,8 @@ struct store_select {
 	const atomic_bool *cancelled; /* set by another thread: then -ECANCELED; or NULL */
 	const char *const *ids;       /* store_merge(): only profiles with one of these ids */
 	size_t n_ids;                 /* 0 selects profiles with any id or none */
+	const struct store_trace_id *traced; /* store_merge(): only samples of these */
+	size_t n_traced;                     /* 0 selects samples with any id or none */
 	size_t max_nodes;             /* limit of store_merge(), which fails with -EFBIG; 0: none */
 	bool names_only;              /* store_merge(): frames with equal names become one frame */
 	const char *const *call_site; /* store_points(): only stacks that begin with these names */

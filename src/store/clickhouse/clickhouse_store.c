@@ -355,6 +355,9 @@ static int clickhouse_store_merge(struct store *base, const struct store_select 
 	_cleanup_(merged_stacks_freep) struct merged_stacks *s = NULL;
 	int r = merged_stacks_new(&s);
 
+	if (sel->n_traced)
+		return err_set(err, -ENOSYS,
+			       "spans and traces are not stored in ClickHouse, only in files");
 	if (r == 0)
 		r = clickhouse_query_merge(clickhouse_store_of(base)->http, sel, s, err);
 	if (r == 0)

@@ -33,36 +33,45 @@
 #include "profile/profile.h"
 #include "store/block.h"
 #include "store/intern.h"
-#include "store/sample_times.h"
 #include "store/series.h"
+#include "store/sqlite/arrivals.h"
 #include "store/sqlite/day_dict.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/day_gain.h"
 #include "store/sqlite/day_query.h"
 #include "store/sqlite/day_rewrite.h"
+#include "store/sqlite/day_settle.h"
 #include "store/sqlite/day_spans.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/durable.h"
 #include "store/sqlite/reader_pool.h"
 #include "store/window.h"
 
-enum { ROLLUP_BATCH = 400 };
+enum {
+	ROLLUP_BATCH = 4000,
+	MAX_ARRIVALS = 1 << 20, /* bytes that a query reads in addition */
+};
 
 struct day {
 	struct day_state state;
-	struct intern intern; /* intern and blocks belong to the writer thread */
-	struct block_writer blocks;
+	struct intern intern; /* belongs to the writer thread */
 	char *path;
 	struct db_identity identity;
 	atomic_uint_fast64_t n_windows; /* committed */
 	bool checked;                   /* blobs have checksums */
+	bool has_arrivals;              /* the file has the table */
 
 	struct sqlite3 *db; /* the writer thread's; NULL before the first day_begin() */
-	struct sqlite3_stmt *put_chunk, *put_window, *put_block, *put_profile, *put_rollup,
-		*drop_rollup, *put_times, *put_owners, *put_id;
-	int64_t seen_block; /* id of the last block at the previous search for rollups */
-	uint32_t saved[STACK_DICT_KIND_MAX];
-	struct span_windows pending; /* windows of the open transaction */
-	size_t mark;                 /* length of pending at the savepoint */
+	struct sqlite3_stmt *put_arrivals, *find_profile, *put_rollup, *drop_rollup;
+	struct day_settle settle;
+	struct rollup_due due; /* slots without a rollup */
+	/* entries of the dictionary in the file, and of these in its chunks */
+	uint32_t saved[STACK_DICT_KIND_MAX], settled[STACK_DICT_KIND_MAX];
+	size_t n_arrived; /* bytes in arrivals */
+	struct day_gain gain;
+	/* at the start of the transaction, and of the savepoint */
+	struct day_gain_lengths begun, mark;
+	bool is_settling; /* the open transaction empties arrivals */
 	size_t limit;
 	atomic_size_t bytes, page_bytes; /* of dictionary and interning; of the writer's pages */
 	bool prepared;
@@ -85,14 +94,14 @@ uint64_t day_n_windows(const struct day *d)
 
 static void close_writer(struct day *d)
 {
-	struct sqlite3_stmt **all[] = { &d->put_chunk,   &d->put_window, &d->put_block,
-					&d->put_times,   &d->put_owners, &d->put_id,
-					&d->put_profile, &d->put_rollup, &d->drop_rollup };
+	struct sqlite3_stmt **all[] = { &d->put_arrivals, &d->find_profile, &d->put_rollup,
+					&d->drop_rollup };
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		db_finalize(*all[i]);
 		*all[i] = NULL;
 	}
+	day_settle_fini(&d->settle);
 	db_close(d->db);
 	d->db = NULL;
 }
@@ -103,11 +112,11 @@ void day_close(struct day *d)
 		return;
 	reader_pool_fini(&d->state.readers);
 	close_writer(d);
+	rollup_due_fini(&d->due);
 	stack_dict_free(d->state.dict);
 	intern_fini(&d->intern);
-	block_writer_fini(&d->blocks);
 	stable_fini(&d->state.spans);
-	vec_fini(&d->pending);
+	day_gain_fini(&d->gain);
 	free(d->path);
 	free(d);
 }
@@ -120,7 +129,8 @@ void day_limit(struct day *d, size_t max_bytes)
 
 size_t day_bytes(struct day *d)
 {
-	return d->bytes + d->page_bytes + reader_pool_bytes(&d->state.readers);
+	return d->bytes + d->page_bytes + reader_pool_bytes(&d->state.readers) +
+	       rollup_due_bytes(&d->due);
 }
 
 static void count_bytes(struct day *d)
@@ -132,37 +142,25 @@ static void count_bytes(struct day *d)
 /* Prepares all statements once, since each append runs several of them. */
 static int prepare_writer(struct day *d, struct err *err)
 {
-	int r = db_prepare(d->db, "INSERT INTO chunks VALUES(?, ?, ?)", &d->put_chunk, err);
+	int format = 0, r = db_format(d->db, &format, err);
 
+	d->has_arrivals = format >= DB_FORMAT_ARRIVALS;
+	if (r == 0 && d->has_arrivals)
+		r = db_prepare(d->db, "INSERT INTO arrivals(windows, data) VALUES(?, ?)",
+			       &d->put_arrivals, err);
 	if (r == 0)
-		r = db_prepare(d->db, "INSERT INTO blocks(data) VALUES(?)", &d->put_block, err);
-	if (r == 0)
-		r = db_prepare(d->db, "INSERT INTO ids VALUES(?, ?)", &d->put_id, err);
-	if (r == 0)
-		r = db_prepare(d->db, "INSERT INTO times VALUES(?, ?)", &d->put_times, err);
-	if (r == 0)
-		r = db_prepare(d->db, "INSERT INTO owners VALUES(?, ?)", &d->put_owners, err);
-	if (r == 0)
-		r = db_prepare(d->db, "INSERT INTO windows VALUES(?, ?, ?, ?)", &d->put_window,
-			       err);
-	if (r == 0)
-		r = db_prepare(d->db, "INSERT OR IGNORE INTO profiles VALUES(?)", &d->put_profile,
-			       err);
+		r = db_prepare(d->db, "SELECT 1 FROM profiles WHERE key=?", &d->find_profile, err);
 	if (r == 0)
 		r = db_prepare(d->db, "DELETE FROM sums WHERE series=? AND level=? AND start=?",
 			       &d->drop_rollup, err);
-	/* stores the rollup only if its slot still has the windows that were summed */
 	if (r == 0)
-		r = db_prepare(d->db,
-			       "INSERT OR REPLACE INTO sums SELECT ?1, ?2, ?3, ?4, ?5 WHERE"
-			       " (SELECT count(*)=?6 AND max(block)=?7 FROM windows"
-			       " WHERE series=?1 AND time BETWEEN ?3 AND ?8)",
-			       &d->put_rollup, err);
-	return r;
+		r = db_prepare(d->db, ROLLUP_PUT, &d->put_rollup, err);
+	return r < 0 ? r : day_settle_init(&d->settle, d->db, d->checked, err);
 }
 
 static int load(struct day *d, struct sqlite3 *db, struct err *err)
 {
+	_cleanup_(arrivals_fini) struct arrivals arrivals = { 0 };
 	int format = 0, r = db_format(db, &format, err);
 	uint64_t n_windows = 0;
 
@@ -173,8 +171,13 @@ static int load(struct day *d, struct sqlite3 *db, struct err *err)
 		r = db_count_windows(db, &n_windows, err);
 	d->n_windows = n_windows;
 	if (r == 0)
-		r = day_dict_load(d->state.dict, db, d->checked, err);
-	return r < 0 ? r : day_spans_load(&d->state, db, err);
+		r = arrivals_read(&arrivals, db, err);
+	d->n_arrived = arrivals.rows.len;
+	if (r == 0)
+		r = day_dict_load(d->state.dict, db, d->checked, &arrivals, d->settled, err);
+	if (r == 0)
+		r = day_gain_load_keys(&d->gain, &arrivals);
+	return r < 0 ? r : day_spans_load(&d->state, db, &arrivals, err);
 }
 
 /* Opens the connection that writes. */
@@ -194,10 +197,12 @@ static int open_writer(struct day *d, struct err *err)
 static int add_tables(struct day *d, struct sqlite3 *db, struct err *err)
 {
 	int64_t n = 0;
-	int r = db_number(db, "SELECT count(*) FROM sqlite_schema WHERE name IN ('sums', 'owners')",
+	int r = db_number(db,
+			  "SELECT count(*) FROM sqlite_schema"
+			  " WHERE name IN ('sums', 'owners', 'traced')",
 			  &n, err);
 
-	return r < 0 || n == 2 ? r : open_writer(d, err);
+	return r < 0 || n == 3 ? r : open_writer(d, err);
 }
 
 /*
@@ -262,13 +267,12 @@ int day_open(struct day **out, const char *path, bool create, struct err *err)
 	if (!d)
 		return -ENOMEM;
 	stable_init(&d->state.spans, sizeof(struct span));
+	rollup_due_init(&d->due);
 	d->path = strdup(path);
 	reader_pool_init(&d->state.readers, d->path);
 	if (!d->path)
 		return -ENOMEM;
 	r = stack_dict_new(&d->state.dict);
-	for (int k = 0; r == 0 && k < STACK_DICT_KIND_MAX; k++)
-		d->saved[k] = stack_dict_count(d->state.dict, k);
 	if (r == 0)
 		r = open_file(d, create, err);
 	if (r < 0)
@@ -285,20 +289,21 @@ int day_begin(struct day *d, struct err *err)
 	int r = open_writer(d, err);
 
 	d->prepared = false;
-	d->pending.len = 0;
+	d->is_settling = false;
+	d->begun = day_gain_now(&d->gain);
 	return r < 0 ? r : db_exec(d->db, "BEGIN IMMEDIATE", err);
 }
 
 void day_rollback(struct day *d)
 {
-	d->pending.len = 0;
+	day_gain_cut(&d->gain, &d->begun);
 	if (d->db && !sqlite3_get_autocommit(d->db))
 		db_exec(d->db, "ROLLBACK", NULL);
 }
 
 int day_savepoint_begin(struct day *d, struct err *err)
 {
-	d->mark = d->pending.len;
+	d->mark = day_gain_now(&d->gain);
 	return db_exec(d->db, "SAVEPOINT mark", err);
 }
 
@@ -309,26 +314,32 @@ int day_savepoint_end(struct day *d, bool keep, struct err *err)
 		return err_set(err, -EIO, "SQLite rolled the transaction back");
 	if (keep)
 		return db_exec(d->db, "RELEASE mark", err);
-	d->pending.len = d->mark;
+	day_gain_cut(&d->gain, &d->mark);
 	return db_exec(d->db, "ROLLBACK TO mark; RELEASE mark", err);
 }
 
 /*
- * Returns 1 if the profile is new, 0 if a profile with its id was appended before. The unique key
- * decides within the transaction, so two pushes of one profile in one batch are noticed too.
+ * Returns 1 if the profile is new, 0 if a profile with its id was appended before. Keys of the open
+ * transaction count, so two pushes of one profile in one batch are noticed too.
  */
 static int put_key(struct day *d, const struct store_profile *p, struct err *err)
 {
-	uint8_t key[WINDOW_KEY_LEN];
+	struct day_gain_key key;
 	int r;
 
 	if (!p->id || !p->id[0])
 		return 1;
-	window_profile_key(p, key);
-	sqlite3_bind_blob(d->put_profile, 1, key, WINDOW_KEY_LEN, SQLITE_STATIC);
-	r = db_step(d->db, d->put_profile, err);
-	sqlite3_clear_bindings(d->put_profile);
-	return r < 0 ? r : sqlite3_changes(d->db) > 0;
+	window_profile_key(p, key.bytes);
+	if (day_gain_has_key(&d->gain, &key))
+		return 0;
+	sqlite3_bind_blob(d->find_profile, 1, key.bytes, WINDOW_KEY_LEN, SQLITE_STATIC);
+	r = db_step(d->db, d->find_profile, err);
+	sqlite3_reset(d->find_profile);
+	sqlite3_clear_bindings(d->find_profile);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	r = day_gain_put_key(&d->gain, &key);
+	return r < 0 ? r : 1;
 }
 
 /*
@@ -348,76 +359,6 @@ static int drop_rollups(struct day *d, uint32_t series, int64_t time_ns, struct 
 	return r;
 }
 
-/* Lets queries by profile id find the window of block @id. */
-static int put_id(struct day *d, const struct store_profile *p, int64_t id, struct err *err)
-{
-	if (!p->id || !p->id[0])
-		return 0;
-	sqlite3_bind_int64(d->put_id, 1, window_id_hash(p->id));
-	sqlite3_bind_int64(d->put_id, 2, id);
-	return db_step(d->db, d->put_id, err);
-}
-
-static int put_blob(struct day *d, struct sqlite3_stmt *stmt, int64_t id, struct buf *data,
-		    struct err *err)
-{
-	int r;
-
-	db_seal(data, d->checked);
-	if (buf_error(data))
-		return -ENOMEM;
-	sqlite3_bind_int64(stmt, 1, id);
-	sqlite3_bind_blob64(stmt, 2, data->data, data->len, SQLITE_STATIC);
-	r = db_step(d->db, stmt, err);
-	sqlite3_clear_bindings(stmt);
-	return r;
-}
-
-/* Stores the sample times of the window of block @id, if the profile has any. */
-static int put_times(struct day *d, const struct store_profile *p, const struct window_entry *e,
-		     size_t n, const struct window_rows *rows, int64_t id, struct err *err)
-{
-	_cleanup_(buf_fini) struct buf times = { 0 }, owners = { 0 };
-	int r = sample_times_write(p->profile, e, n, rows, p->time_ns, &times, &owners);
-
-	if (r < 0 || !times.len)
-		return r;
-	r = put_blob(d, d->put_times, id, &times, err);
-	return r < 0 ? r : put_blob(d, d->put_owners, id, &owners, err);
-}
-
-/*
- * Stores block and head in tables of their own, because most queries over time need the heads only
- * and would otherwise read pages full of blocks.
- */
-static int put_window(struct day *d, const struct store_profile *p, uint32_t series,
-		      const struct window_rows *rows, int64_t *out_id, struct err *err)
-{
-	_cleanup_(buf_fini) struct buf block = { 0 }, head = { 0 };
-	int r = block_write(&d->blocks, rows->nodes, rows->values, rows->n, rows->n_types, &block);
-
-	window_put_head(rows, profile_meta_const(p->profile), &head);
-	db_seal(&block, d->checked);
-	db_seal(&head, d->checked);
-	if (r < 0 || buf_error(&block) || buf_error(&head))
-		return -ENOMEM;
-	sqlite3_bind_blob64(d->put_block, 1, block.data, block.len, SQLITE_STATIC);
-	r = db_step(d->db, d->put_block, err);
-	if (r < 0)
-		return r;
-	*out_id = sqlite3_last_insert_rowid(d->db);
-	sqlite3_bind_int64(d->put_window, 1, series);
-	sqlite3_bind_int64(d->put_window, 2, p->time_ns);
-	sqlite3_bind_int64(d->put_window, 3, *out_id);
-	sqlite3_bind_blob64(d->put_window, 4, head.data, head.len, SQLITE_STATIC);
-	r = db_step(d->db, d->put_window, err);
-	if (r == 0)
-		r = drop_rollups(d, series, p->time_ns, err);
-	if (r < 0)
-		return r;
-	return vec_push(&d->pending, (struct span_window){ series, p->time_ns });
-}
-
 /* Writes one window per series; @e is sorted by series. */
 static int put_windows(struct day *d, const struct store_profile *p, const struct window_entry *e,
 		       size_t n, struct err *err)
@@ -427,7 +368,6 @@ static int put_windows(struct day *d, const struct store_profile *p, const struc
 	_cleanup_(freep) int64_t *values = malloc(n * n_types * sizeof(*values));
 	struct window_rows rows = { .nodes = nodes, .values = values, .n_types = n_types };
 	int r = nodes && values ? 0 : -ENOMEM;
-	int64_t id;
 
 	for (size_t i = 0; r == 0 && i < n; i = end) {
 		for (end = i; end < n && e[end].series == e[i].series;)
@@ -435,11 +375,9 @@ static int put_windows(struct day *d, const struct store_profile *p, const struc
 		window_fill(&rows, p->profile, e + i, end - i);
 		if (!rows.n)
 			continue;
-		r = put_window(d, p, e[i].series, &rows, &id, err);
+		r = day_gain_put_window(&d->gain, p, e + i, end - i, &rows);
 		if (r == 0)
-			r = put_id(d, p, id, err);
-		if (r == 0)
-			r = put_times(d, p, e + i, end - i, &rows, id, err);
+			r = drop_rollups(d, e[i].series, p->time_ns, err);
 	}
 	return r;
 }
@@ -475,18 +413,57 @@ int day_append(struct day *d, const struct store_profile *p, const struct intern
 	return put_windows(d, p, entries, n, err);
 }
 
-/* Writes what the dictionary gained since the last commit, mostly one chunk per kind. */
-static int save_chunks(struct day *d, struct err *err)
+static bool has_new_entries(const struct day *d)
 {
-	return day_dict_save(d->state.dict, d->saved, d->db, d->put_chunk, d->checked, err);
+	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
+		if (d->saved[k] < stack_dict_count(d->state.dict, k))
+			return true;
+	return false;
+}
+
+static int put_row(struct day *d, struct err *err)
+{
+	int r = day_dict_put(d->state.dict, d->saved, &d->gain.row);
+
+	db_seal(&d->gain.row, true);
+	if (r < 0 || buf_error(&d->gain.row))
+		return -ENOMEM;
+	sqlite3_bind_int64(d->put_arrivals, 1, (int64_t)d->gain.windows.len);
+	sqlite3_bind_blob64(d->put_arrivals, 2, d->gain.row.data, d->gain.row.len, SQLITE_STATIC);
+	r = db_step(d->db, d->put_arrivals, err);
+	sqlite3_clear_bindings(d->put_arrivals);
+	return r;
+}
+
+/* Moves everything into the tables: what arrived before, and what the transaction has gained. */
+static int settle(struct day *d, struct err *err)
+{
+	struct day_settle *s = &d->settle;
+	int r = d->n_arrived ? day_settle_all(s, false, err) : 0;
+
+	d->is_settling = true;
+	if (r == 0)
+		r = day_settle_items(s, d->gain.row.data, d->gain.row.len, false, err);
+	return r < 0 ? r
+		     : day_dict_save(d->state.dict, d->settled, d->db, s->put_chunk, d->checked,
+				     err);
+}
+
+/* Writes what the transaction has gained. */
+static int write_gain(struct day *d, struct err *err)
+{
+	int r = day_spans_make(&d->state);
+
+	if (r < 0 || (!d->gain.row.len && !has_new_entries(d)))
+		return r;
+	return d->has_arrivals && d->n_arrived + d->gain.row.len < MAX_ARRIVALS ? put_row(d, err)
+										: settle(d, err);
 }
 
 int day_prepare(struct day *d, struct err *err)
 {
-	int r = day_spans_make(&d->state), rc;
+	int r = write_gain(d, err), rc;
 
-	if (r == 0)
-		r = save_chunks(d, err);
 	if (r < 0)
 		return r;
 	rc = sqlite3_db_cacheflush(d->db);
@@ -496,26 +473,54 @@ int day_prepare(struct day *d, struct err *err)
 	return 0;
 }
 
+/* The transaction is durable, and becomes visible. */
+static void finish_commit(struct day *d)
+{
+	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
+		d->saved[k] = stack_dict_count(d->state.dict, k);
+	if (d->is_settling) {
+		memcpy(d->settled, d->saved, sizeof(d->saved));
+		d->gain.keys.len = 0;
+	}
+	d->n_arrived = d->is_settling ? 0 : d->n_arrived + d->gain.row.len;
+	day_spans_widen(&d->state, &d->gain.windows);
+	for (size_t i = 0; i < d->gain.windows.len; i++)
+		rollup_due_add(&d->due, d->gain.windows.data[i].series,
+			       d->gain.windows.data[i].time_ns);
+	d->n_windows += d->gain.windows.len;
+	day_gain_clear(&d->gain);
+	d->page_bytes = db_cache_bytes(d->db);
+}
+
 /* A single day is not flushed beforehand: the commit does that. */
 int day_commit(struct day *d, struct err *err)
 {
-	int r = d->prepared ? 0 : day_spans_make(&d->state);
+	int r = d->prepared ? 0 : write_gain(d, err);
 
-	if (r == 0 && !d->prepared)
-		r = save_chunks(d, err);
 	if (r == 0)
 		r = db_exec(d->db, "COMMIT", err);
+	if (r < 0)
+		day_rollback(d);
+	else
+		finish_commit(d);
+	return r;
+}
+
+int day_settle(struct day *d, struct err *err)
+{
+	int r;
+
+	if (!d->n_arrived)
+		return 0;
+	r = day_begin(d, err);
+	if (r == 0)
+		r = settle(d, err);
 	if (r < 0) {
 		day_rollback(d);
 		return r;
 	}
-	for (int k = 0; k < STACK_DICT_KIND_MAX; k++)
-		d->saved[k] = stack_dict_count(d->state.dict, k);
-	day_spans_widen(&d->state, &d->pending);
-	d->n_windows += d->pending.len;
-	d->pending.len = 0;
-	d->page_bytes = db_cache_bytes(d->db);
-	return 0;
+	d->prepared = true;
+	return day_commit(d, err);
 }
 
 int day_span(struct day *d, int64_t *out_first, int64_t *out_last)
@@ -523,65 +528,73 @@ int day_span(struct day *d, int64_t *out_first, int64_t *out_last)
 	return day_spans_all(&d->state, out_first, out_last);
 }
 
-/*
- * At most ROLLUP_BATCH slots per call bound how long the writer thread is shared with rollups.
- * @d->seen_block belongs to the thread that rolls up.
- */
+/* Adds the slots that this process did not fill itself, or could not remember. */
+static int search_rollups(struct day *d, struct sqlite3 *db, struct err *err)
+{
+	int r = 0;
+
+	if (rollup_due_begin_search(&d->due))
+		r = rollup_search(db, &d->due, err);
+	if (r < 0)
+		rollup_due_forget(&d->due);
+	return r;
+}
+
+bool day_has_rollups(struct day *d, int64_t before_ns)
+{
+	return rollup_due_any(&d->due, before_ns);
+}
+
 int day_find_rollups(struct day *d, int64_t before_ns, struct rollup_slots *out, struct err *err)
 {
 	struct reader *rd = NULL;
-	int64_t last = 0;
 	int r = reader_pool_acquire(&d->state.readers, &rd, err);
 
 	if (r == 0)
-		r = db_number(rd->db, "SELECT max(id) FROM blocks", &last, err);
-	/* A slot that gained a block since the last search will likely gain more. */
+		r = search_rollups(d, rd->db, err);
 	if (r == 0)
-		r = rollup_find(rd->db, before_ns, d->seen_block, ROLLUP_BATCH, out, err);
-	d->seen_block = last;
+		r = rollup_due_take(&d->due, before_ns, ROLLUP_BATCH, out);
+	if (r == 0)
+		r = rollup_count_windows(rd->db, out, err);
+	if (r < 0)
+		rollup_due_forget(&d->due); /* of slots that have left the set */
 	if (rd)
 		reader_pool_release(&d->state.readers, rd);
 	return r;
 }
 
-int day_build_rollup(struct day *d, const struct rollup_slot *slot, struct rollup_builder *b,
+int day_build_rollup(struct day *d, struct rollup_sum *sum, struct rollup_builder *b,
 		     struct err *err)
 {
 	struct reader *rd = NULL;
 	uint32_t n_types, n_nodes;
 	int r = reader_pool_acquire(&d->state.readers, &rd, err);
 
-	n_types = series_n_types(d->state.dict, slot->series);
+	n_types = series_n_types(d->state.dict, sum->slot.series);
 	n_nodes = stack_dict_count(d->state.dict, STACK_DICT_NODES);
 	if (r == 0)
-		r = rollup_build(b, rd, slot, n_types, n_nodes, err);
+		r = rollup_build(b, rd, sum, n_types, n_nodes, err);
+	if (r < 0)
+		rollup_due_forget(&d->due);
 	if (rd)
 		reader_pool_release(&d->state.readers, rd);
 	return r;
 }
 
-/*
- * The statement compares number and last block of the slot's windows with those that were summed.
- * Both change when a window is added, and block ids only rise, so equality means that nothing was
- * added in between.
- */
-int day_put_rollup(struct day *d, const struct rollup_slot *slot, const struct rollup_builder *b,
-		   struct err *err)
+int day_put_rollups(struct day *d, const struct rollup_sum *sums, size_t n, struct err *err)
 {
-	int64_t last = slot->start + rollup_step_ns(slot->level) - 1;
-	int r = open_writer(d, err);
+	int r = day_begin(d, err);
 
+	if (r == 0)
+		r = settle(d, err);
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = rollup_put(d->db, d->put_rollup, &sums[i], err);
+	d->prepared = true;
+	if (r == 0)
+		r = day_commit(d, err);
+	else
+		day_rollback(d);
 	if (r < 0)
-		return r;
-	sqlite3_bind_int64(d->put_rollup, 1, slot->series);
-	sqlite3_bind_int(d->put_rollup, 2, slot->level);
-	sqlite3_bind_int64(d->put_rollup, 3, slot->start);
-	sqlite3_bind_blob64(d->put_rollup, 4, b->head.data, b->head.len, SQLITE_STATIC);
-	sqlite3_bind_blob64(d->put_rollup, 5, b->data.data, b->data.len, SQLITE_STATIC);
-	sqlite3_bind_int64(d->put_rollup, 6, slot->n_windows);
-	sqlite3_bind_int64(d->put_rollup, 7, slot->last_block);
-	sqlite3_bind_int64(d->put_rollup, 8, last);
-	r = db_step(d->db, d->put_rollup, err);
-	sqlite3_clear_bindings(d->put_rollup);
+		rollup_due_forget(&d->due);
 	return r;
 }

@@ -85,20 +85,28 @@ int day_prepare(struct day *d, struct err *err);
 int day_commit(struct day *d, struct err *err);
 void day_rollback(struct day *d);
 
+/*
+ * Moves what arrived into the tables (day_settle.h), in a transaction of its own. Returns 0, also
+ * if there is nothing, or -errno; then everything is unchanged. The thread that appends.
+ */
+int day_settle(struct day *d, struct err *err);
+
 /* The part that queries use (store/sqlite/day_query.h). Borrowed, and valid until day_close(). */
 struct day_state *day_state(struct day *d);
 
 /*
- * Rollups (store/sqlite/rollup.h) in three steps: find slots that gained nothing since the previous
- * search; build a rollup, in any thread but one at a time; store it, in the writer thread. All
- * return 0 or -errno. A rollup whose slot gained a window after it was built is not stored, which
- * is not an error.
+ * Rollups (store/sqlite/rollup.h) in three steps, if day_has_rollups(): find slots that gained
+ * nothing since the previous search, at most a few thousand; build a rollup, in any thread but one
+ * at a time; store several in one transaction, in the writer thread. All return 0 or -errno. A
+ * rollup whose slot gained a window after it was found is not stored, which is not an error. All
+ * arrivals must have been moved into the tables before slots are searched, which reads only these.
+ * After an error the next search finds the slots again that got no rollup.
  */
+bool day_has_rollups(struct day *d, int64_t before_ns);
 int day_find_rollups(struct day *d, int64_t before_ns, struct rollup_slots *out, struct err *err);
-int day_build_rollup(struct day *d, const struct rollup_slot *slot, struct rollup_builder *b,
+int day_build_rollup(struct day *d, struct rollup_sum *sum, struct rollup_builder *b,
 		     struct err *err);
-int day_put_rollup(struct day *d, const struct rollup_slot *slot, const struct rollup_builder *b,
-		   struct err *err);
+int day_put_rollups(struct day *d, const struct rollup_sum *sums, size_t n, struct err *err);
 
 /* The times of the first and the last window; -ENOENT if the day has none. */
 int day_span(struct day *d, int64_t *out_first, int64_t *out_last);

@@ -110,6 +110,7 @@ static void close_ref(struct day_cache *d, struct day_ref *ref)
 {
 	struct manifest *m = manifests_find(&d->manifests, ref->tenant);
 
+	day_settle(ref->day, NULL);
 	if (m && manifest_record(m, ref->number, day_identity(ref->day), day_n_windows(ref->day),
 				 NULL) == 0)
 		manifests_save(&d->manifests, m, NULL);
@@ -221,7 +222,7 @@ static void convert(struct day_cache *d, const char *path, int64_t number)
 	if (r == 0)
 		r = db_format(db, &format, NULL);
 	db_close(steal_ptr(&db));
-	if (r < 0 || format == DB_FORMAT)
+	if (r < 0 || format >= DB_FORMAT_PAGE_SUMS) /* the rest is added (db.h) */
 		return;
 	r = day_rewrite(path, number, NULL, NULL, NULL, &done, &why);
 	if (r == 0 || r == -EBADMSG)

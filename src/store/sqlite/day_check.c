@@ -14,6 +14,7 @@
 #include "store/block.h"
 #include "store/sample_times.h"
 #include "store/series.h"
+#include "store/sqlite/arrivals.h"
 #include "store/sqlite/day_dict.h"
 #include "store/sqlite/rollup.h"
 #include "store/store.h"
@@ -22,6 +23,7 @@
 struct check {
 	struct sqlite3 *db;
 	struct stack_dict *dict;
+	struct arrivals arrivals;
 	bool checked; /* blobs have checksums */
 	int64_t number;
 	struct block block;
@@ -34,6 +36,7 @@ static void check_fini(struct check *c)
 {
 	db_close(c->db);
 	stack_dict_free(c->dict);
+	arrivals_fini(&c->arrivals);
 	block_fini(&c->block);
 	vec_fini(&c->times);
 	sample_owners_fini(&c->owners);
@@ -67,6 +70,8 @@ static const struct {
 	  "a profile's id refers to a missing block" },
 	{ "SELECT 1 FROM times WHERE block NOT IN (SELECT id FROM blocks)",
 	  "sample times refer to a missing block" },
+	{ "SELECT 1 FROM traced WHERE block NOT IN (SELECT id FROM blocks)",
+	  "samples of a span refer to a missing block" },
 	{ "SELECT 1 FROM owners WHERE block NOT IN (SELECT block FROM times)",
 	  "threads of samples refer to missing sample times" },
 	{ "SELECT 1 FROM profiles WHERE typeof(key) != 'blob' OR length(key) != 16",
@@ -86,13 +91,24 @@ static int has_table(struct sqlite3 *db, const char *name, struct err *err)
 	return r;
 }
 
-static int check_references(struct check *c, bool has_owners)
+/* Tables that files of older versions lack. */
+struct later_tables {
+	bool owners, sums, traced;
+};
+
+static bool can_check(const char *sql, const struct later_tables *have)
+{
+	return (have->owners || !strstr(sql, "FROM owners")) &&
+	       (have->traced || !strstr(sql, "FROM traced"));
+}
+
+static int check_references(struct check *c, const struct later_tables *have)
 {
 	for (size_t i = 0; i < sizeof(references) / sizeof(references[0]); i++) {
 		int64_t found = 0;
 		int r = 0;
 
-		if (has_owners || !strstr(references[i].sql, "FROM owners"))
+		if (can_check(references[i].sql, have))
 			r = db_number(c->db, references[i].sql, &found, c->err);
 		if (r < 0)
 			return r;
@@ -116,29 +132,37 @@ static int sum_type(struct check *c, const void *data, size_t len, uint32_t type
 	return r;
 }
 
-/* Column 0 of @row is the series, 1 the time, 2 the head, 3 the block. */
-static int check_window(struct check *c, struct sqlite3_stmt *row)
+static int check_totals(struct check *c, int64_t series, int64_t time_ns,
+			const struct arrivals_blob *head, const struct arrivals_blob *block)
 {
-	int64_t series = sqlite3_column_int64(row, 0), total;
-	const void *head, *data;
 	struct window_head h;
-	size_t head_len, len;
-	int r;
+	int64_t total;
+	int r = 0;
 
 	if (series < 0 || series >= stack_dict_count(c->dict, STACK_DICT_SERIES) ||
-	    store_day_of(sqlite3_column_int64(row, 1)) != c->number)
+	    store_day_of(time_ns) != c->number)
 		return -EBADMSG;
-	r = db_blob(row, 2, c->checked, &head, &head_len);
-	if (r == 0)
-		r = db_blob(row, 3, c->checked, &data, &len);
 	for (uint32_t k = 0; r == 0 && k < series_n_types(c->dict, (uint32_t)series); k++) {
-		r = window_read_head(head, head_len, k, &h);
+		r = window_read_head(head->data, head->len, k, &h);
 		if (r == 0)
-			r = sum_type(c, data, len, k, &total);
+			r = sum_type(c, block->data, block->len, k, &total);
 		if (r == 0 && total != h.total)
 			r = -EBADMSG;
 	}
 	return r;
+}
+
+/* Column 0 of @row is the series, 1 the time, 2 the head, 3 the block. */
+static int check_window(struct check *c, struct sqlite3_stmt *row)
+{
+	struct arrivals_blob head, block;
+	int r = db_blob(row, 2, c->checked, &head.data, &head.len);
+
+	if (r == 0)
+		r = db_blob(row, 3, c->checked, &block.data, &block.len);
+	return r < 0 ? r
+		     : check_totals(c, sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1),
+				    &head, &block);
 }
 
 /* Columns: the window's time, its block, the times of its samples and, or NULL, their threads. */
@@ -187,6 +211,60 @@ static int check_sum(struct check *c, struct sqlite3_stmt *row)
 	return r;
 }
 
+/* Times, threads and spans of a window that arrived last. Its block was checked. */
+static int check_parts(struct check *c, const struct arrivals_window *w)
+{
+	struct wire traced = wire_of(w->traced.data, w->traced.len);
+	struct arrivals_blob block;
+	struct store_trace_id id;
+	int64_t total;
+	int r = block_read(&c->block, w->block.data, w->block.len, 0), more = 0;
+
+	if (r == 0)
+		r = sample_times_read(&c->times, w->times.data, w->times.len, w->time_ns);
+	if (r == 0 && w->times.len)
+		r = sample_times_read_owners(&c->owners, w->owners.data, w->owners.len,
+					     c->times.len, c->block.n);
+	while (r == 0 && (more = arrivals_next_traced(&traced, &id, &block)) > 0)
+		for (uint32_t k = 0; r == 0 && k < series_n_types(c->dict, w->series); k++)
+			r = sum_type(c, block.data, block.len, k, &total);
+	return r < 0 ? r : more;
+}
+
+static int check_arrivals(struct check *c, uint64_t n_expected)
+{
+	int r = 0;
+
+	if (c->arrivals.windows.len != n_expected)
+		r = -EBADMSG;
+	for (size_t i = 0; r == 0 && i < c->arrivals.windows.len; i++) {
+		const struct arrivals_window *w = &c->arrivals.windows.data[i];
+
+		r = check_totals(c, w->series, w->time_ns, &w->head, &w->block);
+		if (r == 0)
+			r = check_parts(c, w);
+	}
+	return r == -EBADMSG ? err_set(c->err, r, "a window that arrived last is damaged") : r;
+}
+
+/* Columns: id, block, series, which is valid as that of the window. */
+static int check_traced(struct check *c, struct sqlite3_stmt *row)
+{
+	uint32_t n_types = series_n_types(c->dict, (uint32_t)sqlite3_column_int64(row, 2));
+	int id_len = sqlite3_column_bytes(row, 0);
+	const void *data;
+	int64_t total;
+	size_t len;
+	int r;
+
+	if (sqlite3_column_type(row, 0) != SQLITE_BLOB || (id_len != 8 && id_len != 16))
+		return -EBADMSG;
+	r = db_blob(row, 1, c->checked, &data, &len);
+	for (uint32_t k = 0; r == 0 && k < n_types; k++)
+		r = sum_type(c, data, len, k, &total);
+	return r;
+}
+
 /* Runs @check on each row; a row that fails is damage of @object. */
 static int each_row(struct check *c, const char *sql,
 		    int (*check)(struct check *, struct sqlite3_stmt *), const char *object)
@@ -203,11 +281,22 @@ static int each_row(struct check *c, const char *sql,
 	return r;
 }
 
-static int check_rows(struct check *c)
+static int find_tables(struct check *c, struct later_tables *out)
 {
 	int owners = has_table(c->db, "owners", c->err), sums = has_table(c->db, "sums", c->err);
-	int r = owners < 0 ? owners : sums < 0 ? sums : check_references(c, owners);
+	int traced = has_table(c->db, "traced", c->err);
 
+	*out = (struct later_tables){ owners > 0, sums > 0, traced > 0 };
+	return owners < 0 ? owners : sums < 0 ? sums : traced < 0 ? traced : 0;
+}
+
+static int check_rows(struct check *c)
+{
+	struct later_tables have;
+	int r = find_tables(c, &have);
+
+	if (r == 0)
+		r = check_references(c, &have);
 	if (r == 0)
 		r = each_row(c,
 			     "SELECT w.series, w.time, w.head, b.data FROM windows w"
@@ -216,13 +305,19 @@ static int check_rows(struct check *c)
 	if (r == 0)
 		r = each_row(
 			c,
-			owners ? "SELECT w.time, b.data, t.data, o.data FROM windows w"
-				 " JOIN blocks b ON b.id=w.block JOIN times t ON t.block=w.block"
-				 " LEFT JOIN owners o ON o.block=w.block"
-			       : "SELECT w.time, b.data, t.data, NULL FROM windows w"
-				 " JOIN blocks b ON b.id=w.block JOIN times t ON t.block=w.block",
+			have.owners
+				? "SELECT w.time, b.data, t.data, o.data FROM windows w"
+				  " JOIN blocks b ON b.id=w.block JOIN times t ON t.block=w.block"
+				  " LEFT JOIN owners o ON o.block=w.block"
+				: "SELECT w.time, b.data, t.data, NULL FROM windows w"
+				  " JOIN blocks b ON b.id=w.block JOIN times t ON t.block=w.block",
 			check_times, "a list of sample times");
-	if (r == 0 && sums)
+	if (r == 0 && have.traced)
+		r = each_row(c,
+			     "SELECT t.id, t.data, w.series FROM windows w JOIN traced t ON "
+			     "t.block=w.block",
+			     check_traced, "a sample of a span");
+	if (r == 0 && have.sums)
 		r = each_row(c,
 			     "SELECT s.series, s.level, s.start, s.head, s.data,"
 			     " (SELECT count(*) FROM windows w WHERE w.series=s.series AND w.time"
@@ -235,6 +330,7 @@ static int check_rows(struct check *c)
 
 static int check_all(struct check *c, const char *path, struct day_check *out)
 {
+	int64_t n_settled = 0;
 	int r = db_check_whole(c->db, path, c->err);
 
 	if (r == 0)
@@ -249,7 +345,13 @@ static int check_all(struct check *c, const char *path, struct day_check *out)
 	if (r == 0)
 		r = db_count_windows(c->db, &out->n_windows, c->err);
 	if (r == 0)
-		r = day_dict_load(c->dict, c->db, c->checked, c->err);
+		r = db_number(c->db, "SELECT count(*) FROM windows", &n_settled, c->err);
+	if (r == 0)
+		r = arrivals_read(&c->arrivals, c->db, c->err);
+	if (r == 0)
+		r = day_dict_load(c->dict, c->db, c->checked, &c->arrivals, NULL, c->err);
+	if (r == 0)
+		r = check_arrivals(c, out->n_windows - (uint64_t)n_settled);
 	return r < 0 ? r : check_rows(c);
 }
 

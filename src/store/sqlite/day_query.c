@@ -26,6 +26,9 @@
 #include "store/block.h"
 #include "store/sample_times.h"
 #include "store/series.h"
+#include "store/sqlite/day_ids.h"
+#include "store/sqlite/day_traced.h"
+#include "store/sqlite/day_windows.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/rollup.h"
 #include "store/timed_samples.h"
@@ -44,6 +47,7 @@ struct query {
 	int64_t from_ns; /* time of the first window to read */
 	struct err *err;
 	struct reader *rd;
+	struct arrivals arrivals; /* of the state that rd sees */
 	struct series_view view;
 	struct {
 		VEC(struct selected);
@@ -51,11 +55,8 @@ struct query {
 	struct block block;
 	struct sample_times times;
 	struct sample_owners owners;
-	struct {
-		VEC(int64_t);
-	} blocks;      /* ids of the requested profiles' blocks, ascending */
-	int64_t *sums; /* indexed by node */
-	size_t n_sums, cap;
+	struct day_ids blocks; /* of the requested profiles */
+	struct node_sums sums;
 	uint64_t n_windows;
 };
 
@@ -68,13 +69,14 @@ static void query_fini(struct query *q)
 {
 	if (q->rd)
 		reader_pool_release(&q->d->readers, q->rd);
+	arrivals_fini(&q->arrivals);
 	series_view_fini(&q->view);
 	vec_fini(&q->selected);
 	block_fini(&q->block);
 	vec_fini(&q->times);
 	sample_owners_fini(&q->owners);
 	vec_fini(&q->blocks);
-	free(q->sums);
+	node_sums_fini(&q->sums);
 }
 
 /* Selects the sample types of a series that match type and matchers. */
@@ -103,6 +105,9 @@ static int select_series(struct query *q)
 	int r = reader_pool_acquire(&d->readers, &q->rd, q->err);
 	uint32_t n = stable_len(&d->spans);
 
+	if (r == 0 && q->rd->arrivals)
+		r = arrivals_load(&q->arrivals, q->rd->db, q->rd->arrivals, q->err);
+
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		const struct span *s = day_state_span(d, i);
 
@@ -112,11 +117,11 @@ static int select_series(struct query *q)
 	return r;
 }
 
-static void bind_range(struct sqlite3_stmt *stmt, uint32_t series, int64_t start_ns, int64_t end_ns)
+/* The windows of a series in the range that the query reads. */
+static struct day_windows windows_of(const struct query *q, const struct selected *c)
 {
-	sqlite3_bind_int64(stmt, 1, series);
-	sqlite3_bind_int64(stmt, 2, start_ns);
-	sqlite3_bind_int64(stmt, 3, end_ns);
+	return (struct day_windows){ q->rd,   &q->arrivals, c->series,
+				     c->type, q->from_ns,   q->sel->end_ns };
 }
 
 /* Checks only once every WINDOWS_PER_CHECK windows. */
@@ -152,13 +157,9 @@ static int check_damage(struct query *q, int r)
 	return r;
 }
 
-static int read_block(struct query *q, struct sqlite3_stmt *stmt, int column, uint32_t type)
+static int read_block(struct query *q, const struct arrivals_blob *block, uint32_t type)
 {
-	const void *data;
-	size_t len;
-	int r = db_blob(stmt, column, q->rd->checked, &data, &len);
-
-	return r < 0 ? r : block_read(&q->block, data, len, type);
+	return block_read(&q->block, block->data, block->len, type);
 }
 
 /*
@@ -168,16 +169,10 @@ static int grow_sums(struct query *q, uint32_t node)
 {
 	uint32_t n_nodes;
 
-	if (node < q->n_sums)
+	if (node < q->sums.n)
 		return 0;
 	n_nodes = stack_dict_count(q->d->dict, STACK_DICT_NODES);
-	if (node >= n_nodes)
-		return -EBADMSG;
-	if (vec_grow((void **)&q->sums, &q->cap, n_nodes, sizeof(*q->sums)) < 0)
-		return -ENOMEM;
-	memset(q->sums + q->n_sums, 0, (n_nodes - q->n_sums) * sizeof(*q->sums));
-	q->n_sums = n_nodes;
-	return 0;
+	return node < n_nodes ? node_sums_reserve(&q->sums, n_nodes) : -EBADMSG;
 }
 
 /* Node ids ascend: if the last one fits, all do. */
@@ -189,71 +184,21 @@ static int add_block(struct query *q)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < b->n; i++)
-		q->sums[b->nodes[i]] = saturating_add(q->sums[b->nodes[i]], b->values[i]);
+		node_sums_add(&q->sums, b->nodes[i], b->values[i]);
 	return 0;
 }
 
-/* Handles one window of a series. Column 0 of @row is its time, column 1 its head. */
-typedef int (*window_fn)(struct query *q, struct sqlite3_stmt *row, const struct window_head *head,
-			 void *ctx);
-
-static int each_window(struct query *q, struct sqlite3_stmt *stmt, uint32_t type, window_fn fn,
-		       void *ctx)
+/* Does the window belong to one of the requested profiles? */
+static bool is_selected(const struct query *q, const struct day_window *w)
 {
-	struct window_head head;
-	const void *data;
-	size_t len;
-	int r;
-
-	while ((r = db_step(q->rd->db, stmt, q->err)) > 0) {
-		r = db_blob(stmt, 1, q->rd->checked, &data, &len);
-		if (r == 0)
-			r = window_read_head(data, len, type, &head);
-		if (r == 0)
-			r = fn(q, stmt, &head, ctx);
-		if (r == 0)
-			r = check_end(q);
-		if (r < 0)
-			break;
-	}
-	sqlite3_reset(stmt);
-	return check_damage(q, r);
-}
-
-static int cmp_ids(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/*
- * Finds the blocks of profiles with one of the requested ids. A hash collision only selects
- * an additional profile. Ids are few (a client lists them), so each is one look-up.
- */
-static int find_requested_blocks(struct query *q)
-{
-	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(q->rd->db, "SELECT block FROM ids WHERE id=?", &stmt, q->err);
-
-	for (size_t i = 0; r == 0 && i < q->sel->n_ids; i++) {
-		sqlite3_bind_int64(stmt, 1, window_id_hash(q->sel->ids[i]));
-		while ((r = db_step(q->rd->db, stmt, q->err)) > 0) {
-			r = vec_push(&q->blocks, sqlite3_column_int64(stmt, 0));
-			if (r < 0)
-				break;
-		}
-	}
-	db_finalize(stmt);
-	if (q->blocks.len)
-		qsort(q->blocks.data, q->blocks.len, sizeof(*q->blocks.data), cmp_ids);
-	return r;
-}
-
-static bool is_selected(const struct query *q, int64_t block)
-{
-	return !q->sel->n_ids || (q->blocks.len && bsearch(&block, q->blocks.data, q->blocks.len,
-							   sizeof(*q->blocks.data), cmp_ids));
+	if (!q->sel->n_ids)
+		return true;
+	if (!w->arrival)
+		return day_ids_has(&q->blocks, w->number);
+	for (size_t i = 0; w->arrival->has_id && i < q->sel->n_ids; i++)
+		if (window_id_hash(q->sel->ids[i]) == w->arrival->id)
+			return true;
+	return false;
 }
 
 /* The series that is being merged. @q, @c and @out are borrowed. */
@@ -263,36 +208,42 @@ struct merge {
 	struct merged_stacks *out;
 };
 
-static int merge_window(struct query *q, struct sqlite3_stmt *row, const struct window_head *head,
-			void *ctx)
+static int merge_block(struct merge *m, const struct arrivals_blob *block,
+		       const struct window_head *head)
 {
-	struct merge *m = ctx;
-	int r;
+	int r = read_block(m->q, block, m->c->type);
 
-	if (!is_selected(q, sqlite3_column_int64(row, 3)))
-		return 0;
-	r = read_block(q, row, 2, m->c->type);
 	if (r == 0)
-		r = add_block(q);
+		r = add_block(m->q);
 	if (r < 0)
 		return r;
 	m->out->period = m->out->n_windows++ ? m->out->period : head->period;
 	m->out->duration_ns = saturating_add(m->out->duration_ns, head->duration_ns);
-	return 0;
+	return check_end(m->q);
+}
+
+static int merge_window(void *ctx, const struct day_window *w)
+{
+	struct merge *m = ctx;
+
+	return is_selected(m->q, w) ? merge_block(m, &w->block, &w->head) : check_end(m->q);
 }
 
 /* This is the callback for gaps between sums; the range includes both of its ends. */
 static int merge_windows(void *ctx, int64_t start_ns, int64_t end_ns)
 {
 	struct merge *m = ctx;
+	struct day_windows of = windows_of(m->q, m->c);
 
-	bind_range(m->q->rd->blocks, m->c->series, start_ns, end_ns);
-	return each_window(m->q, m->q->rd->blocks, m->c->type, merge_window, m);
+	of.start_ns = start_ns;
+	of.end_ns = end_ns;
+	return day_windows_each(&of, DAY_WINDOWS_BLOCKS, merge_window, m, m->q->err);
 }
 
 static int merge_rollup(void *ctx, struct sqlite3_stmt *row)
 {
 	struct merge *m = ctx;
+	struct arrivals_blob block;
 	struct rollup_head head;
 	const void *data;
 	size_t len;
@@ -301,7 +252,9 @@ static int merge_rollup(void *ctx, struct sqlite3_stmt *row)
 	if (r == 0)
 		r = rollup_read_head(data, len, &head);
 	if (r == 0)
-		r = read_block(m->q, row, 1, m->c->type);
+		r = db_blob(row, 1, m->q->rd->checked, &block.data, &block.len);
+	if (r == 0)
+		r = read_block(m->q, &block, m->c->type);
 	if (r == 0)
 		r = add_block(m->q);
 	if (r == 0)
@@ -329,6 +282,64 @@ static int merge_one(struct query *q, const struct selected *c, struct merged_st
 	return check_damage(q, r);
 }
 
+/* Adds the samples of one span or trace in all selected series. */
+static int merge_traced(void *ctx, struct sqlite3_stmt *rows)
+{
+	struct merge *m = ctx;
+	const struct query *q = m->q;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < q->selected.len; i++) {
+		struct day_windows of;
+
+		m->c = &q->selected.data[i];
+		of = windows_of(q, m->c);
+		r = day_windows_each_row(&of, rows, merge_window, m, q->err);
+		if (r == 0) /* a series may have windows of which none has the id */
+			r = check_end(m->q);
+	}
+	return r;
+}
+
+/* Adds the samples of the requested spans and traces in a window that arrived last. */
+static int merge_arrived(void *ctx, const struct day_window *w)
+{
+	struct merge *m = ctx;
+	const struct store_select *sel = m->q->sel;
+	struct wire traced;
+	struct arrivals_blob block;
+	struct store_trace_id id;
+	int r;
+
+	if (!w->arrival)
+		return 0;
+	traced = wire_of(w->arrival->traced.data, w->arrival->traced.len);
+	while ((r = arrivals_next_traced(&traced, &id, &block)) > 0) {
+		if (!day_traced_is_listed(sel->traced, sel->n_traced, &id))
+			continue;
+		r = merge_block(m, &block, &w->head);
+		if (r < 0)
+			return r;
+	}
+	return r;
+}
+
+static int merge_all_traced(struct query *q, struct merged_stacks *out)
+{
+	const struct store_select *sel = q->sel;
+	struct merge m = { .q = q, .out = out };
+	int r = day_traced_find(q->rd->db, sel->traced, sel->n_traced, merge_traced, &m, q->err);
+
+	for (size_t i = 0; r == 0 && q->arrivals.windows.len && i < q->selected.len; i++) {
+		struct day_windows of;
+
+		m.c = &q->selected.data[i];
+		of = windows_of(q, m.c);
+		r = day_windows_each(&of, DAY_WINDOWS_HEADS, merge_arrived, &m, q->err);
+	}
+	return r;
+}
+
 int day_query_merge(struct day_state *d, const struct store_select *sel, struct merged_stacks *out,
 		    struct err *err)
 {
@@ -336,13 +347,15 @@ int day_query_merge(struct day_state *d, const struct store_select *sel, struct 
 	int r = select_series(&q);
 
 	if (r == 0 && sel->n_ids)
-		r = find_requested_blocks(&q);
-	for (size_t i = 0; r == 0 && i < q.selected.len; i++)
+		r = day_ids_find(&q.blocks, q.rd->db, sel->ids, sel->n_ids, err);
+	if (r == 0 && sel->n_traced)
+		r = merge_all_traced(&q, out);
+	for (size_t i = 0; r == 0 && !sel->n_traced && i < q.selected.len; i++)
 		r = merge_one(&q, &q.selected.data[i], out);
 	if (r < 0)
 		return r;
 	begin_copy(&q, out);
-	r = merged_stacks_add(out, d->dict, q.sums, q.n_sums, sel->names_only);
+	r = merged_stacks_add_sums(out, d->dict, &q.sums, sel->names_only);
 	end_copy(out);
 	return r;
 }
@@ -363,9 +376,9 @@ int day_query_series(struct day_state *d, const struct store_select *sel, store_
 	int r = select_series(&q);
 
 	for (size_t i = 0; r == 0 && i < q.selected.len; i++) {
-		bind_range(q.rd->any, q.selected.data[i].series, sel->start_ns, sel->end_ns);
-		r = db_step(q.rd->db, q.rd->any, err);
-		sqlite3_reset(q.rd->any);
+		const struct day_windows of = windows_of(&q, &q.selected.data[i]);
+
+		r = day_windows_any(&of, err);
 		if (r <= 0)
 			continue;
 		r = view_selected(&q, &q.selected.data[i]);
@@ -377,46 +390,49 @@ int day_query_series(struct day_state *d, const struct store_select *sel, store_
 	return r;
 }
 
-/* Sums the block's values of stacks below the call site. */
-static int sum_within(struct query *q, struct sqlite3_stmt *stmt, uint32_t type,
-		      const uint8_t *within, int64_t *out)
-{
-	int r = read_block(q, stmt, 2, type);
-
-	*out = 0;
-	if (r < 0)
-		return r;
-	for (size_t i = 0; i < q->block.n; i++)
-		if (q->block.nodes[i] < q->n_sums && within[q->block.nodes[i]])
-			*out = saturating_add(*out, q->block.values[i]);
-	return 0;
-}
-
 /* Passes the points of one series to the caller. */
 struct point_emitter {
+	struct query *q;
 	uint32_t type;
 	const uint8_t *within; /* indexed by node; NULL counts all nodes */
+	uint32_t n_nodes;      /* of within */
 	store_point_fn fn;
 	void *ctx;
 };
 
-static int emit_point(struct query *q, struct sqlite3_stmt *row, const struct window_head *head,
-		      void *ctx)
+/* Sums the block's values of stacks below the call site. */
+static int sum_within(const struct point_emitter *to, const struct day_window *w, int64_t *out)
+{
+	const struct block *b = &to->q->block;
+	int r = read_block(to->q, &w->block, to->type);
+
+	*out = 0;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < b->n; i++)
+		if (b->nodes[i] < to->n_nodes && to->within[b->nodes[i]])
+			*out = saturating_add(*out, b->values[i]);
+	return 0;
+}
+
+static int emit_point(void *ctx, const struct day_window *w)
 {
 	const struct point_emitter *to = ctx;
-	struct store_point p = { .time_ns = sqlite3_column_int64(row, 0), .value = head->total };
-	int r = to->within ? sum_within(q, row, to->type, to->within, &p.value) : 0;
+	struct store_point p = { .time_ns = w->time_ns, .value = w->head.total };
+	int r = to->within ? sum_within(to, w, &p.value) : 0;
 
-	return r < 0 ? r : to->fn(to->ctx, &p);
+	if (r == 0)
+		r = to->fn(to->ctx, &p);
+	return r < 0 ? r : check_end(to->q);
 }
 
 static int points_of(struct query *q, const struct selected *c, struct point_emitter *to)
 {
-	struct sqlite3_stmt *stmt = to->within ? q->rd->blocks : q->rd->windows;
+	const struct day_windows of = windows_of(q, c);
 
 	to->type = c->type;
-	bind_range(stmt, c->series, q->sel->start_ns, q->sel->end_ns);
-	return each_window(q, stmt, c->type, emit_point, to);
+	return day_windows_each(&of, to->within ? DAY_WINDOWS_BLOCKS : DAY_WINDOWS_HEADS,
+				emit_point, to, q->err);
 }
 
 /*
@@ -428,12 +444,12 @@ int day_query_points(struct day_state *d, const struct store_select *sel, store_
 {
 	_cleanup_(query_fini) struct query q = query_of(d, sel, err);
 	_cleanup_(freep) uint8_t *within = NULL;
-	struct point_emitter to = { .fn = point, .ctx = ctx };
+	struct point_emitter to = { .q = &q, .fn = point, .ctx = ctx };
 	int r = select_series(&q);
 
 	if (r == 0 && sel->n_call_site) {
-		q.n_sums = stack_dict_count(d->dict, STACK_DICT_NODES);
-		within = merged_stacks_match_call_site(d->dict, (uint32_t)q.n_sums, sel->call_site,
+		to.n_nodes = stack_dict_count(d->dict, STACK_DICT_NODES);
+		within = merged_stacks_match_call_site(d->dict, to.n_nodes, sel->call_site,
 						       sel->n_call_site);
 		r = within ? 0 : -ENOMEM;
 	}
@@ -450,88 +466,83 @@ int day_query_points(struct day_state *d, const struct store_select *sel, store_
 
 /* Passes the sample times of windows to the caller. */
 struct times_emitter {
+	struct query *q;
 	store_sample_times_fn fn;
 	void *ctx;
 };
 
-static int emit_times(struct query *q, struct sqlite3_stmt *row, const struct window_head *head,
-		      void *ctx)
+static int emit_times(void *ctx, const struct day_window *w)
 {
 	const struct times_emitter *to = ctx;
-	struct store_point p = { .time_ns = sqlite3_column_int64(row, 0), .value = head->total };
-	const void *data;
-	size_t len;
-	int r = db_blob(row, 2, q->rd->checked, &data, &len);
+	struct sample_times *times = &to->q->times;
+	struct store_point p = { .time_ns = w->time_ns, .value = w->head.total };
+	int r = sample_times_read(times, w->times.data, w->times.len, p.time_ns);
 
 	if (r == 0)
-		r = sample_times_read(&q->times, data, len, p.time_ns);
-	return r < 0 ? r : to->fn(to->ctx, &p, q->times.data, q->times.len);
+		r = to->fn(to->ctx, &p, times->data, times->len);
+	return r < 0 ? r : check_end(to->q);
 }
 
 int day_query_sample_times(struct day_state *d, const struct store_select *sel,
 			   store_sample_times_fn fn, void *ctx, struct err *err)
 {
 	_cleanup_(query_fini) struct query q = query_of(d, sel, err);
-	struct times_emitter to = { fn, ctx };
+	struct times_emitter to = { &q, fn, ctx };
 	int r = select_series(&q);
 
 	for (size_t i = 0; r == 0 && i < q.selected.len; i++) {
-		const struct selected *c = &q.selected.data[i];
+		const struct day_windows of = windows_of(&q, &q.selected.data[i]);
 
-		bind_range(q.rd->times, c->series, sel->start_ns, sel->end_ns);
-		r = each_window(&q, q.rd->times, c->type, emit_times, &to);
+		r = day_windows_each(&of, DAY_WINDOWS_TIMES, emit_times, &to, err);
 	}
 	return r;
 }
 
 /* Collects the samples of one series. */
 struct sample_query {
+	struct query *q;
 	uint32_t type;
 	struct timed_samples_series series;
 	struct timed_samples *out;
 };
 
 /* Adds one window's samples; their nodes are the day's. */
-static int add_samples(struct query *q, struct sqlite3_stmt *row, const struct window_head *head,
-		       void *ctx)
+static int add_samples(void *ctx, const struct day_window *w)
 {
 	const struct sample_query *g = ctx;
-	const void *data;
-	size_t len;
-	int r = read_block(q, row, 2, g->type);
+	struct query *q = g->q;
+	int r = read_block(q, &w->block, g->type);
 
 	if (r == 0)
-		r = db_blob(row, 3, q->rd->checked, &data, &len);
+		r = sample_times_read(&q->times, w->times.data, w->times.len, w->time_ns);
 	if (r == 0)
-		r = sample_times_read(&q->times, data, len, sqlite3_column_int64(row, 0));
-	if (r == 0)
-		r = db_blob(row, 4, q->rd->checked, &data, &len);
-	if (r == 0)
-		r = sample_times_read_owners(&q->owners, data, len, q->times.len, q->block.n);
+		r = sample_times_read_owners(&q->owners, w->owners.data, w->owners.len,
+					     q->times.len, q->block.n);
 	if (r == 0 && q->block.n) /* node ids ascend: if the last one fits, all do */
 		r = grow_sums(q, q->block.nodes[q->block.n - 1]);
 	if (r < 0)
 		return r;
-	g->out->stacks->period = head->period;
-	return timed_samples_add(g->out, &g->series,
-				 &(struct timed_samples_window){ .times_ns = q->times.data,
-								 .owners = &q->owners,
-								 .nodes = q->block.nodes,
-								 .values = q->block.values,
-								 .n_rows = q->block.n },
-				 q->sel->start_ns, q->sel->end_ns);
+	g->out->stacks->period = w->head.period;
+	r = timed_samples_add(g->out, &g->series,
+			      &(struct timed_samples_window){ .times_ns = q->times.data,
+							      .owners = &q->owners,
+							      .nodes = q->block.nodes,
+							      .values = q->block.values,
+							      .n_rows = q->block.n },
+			      q->sel->start_ns, q->sel->end_ns);
+	return r < 0 ? r : check_end(q);
 }
 
 static int samples_of_series(struct query *q, const struct selected *c, struct timed_samples *out)
 {
-	struct sample_query g = { .type = c->type, .out = out };
+	struct sample_query g = { .q = q, .type = c->type, .out = out };
+	const struct day_windows of = windows_of(q, c);
 	int r = view_selected(q, c);
 
 	if (r < 0)
 		return r;
 	g.series = timed_samples_series_of(q->view.labels.data, q->view.labels.len);
-	bind_range(q->rd->samples, c->series, q->from_ns, q->sel->end_ns);
-	return each_window(q, q->rd->samples, c->type, add_samples, &g);
+	return day_windows_each(&of, DAY_WINDOWS_SAMPLES, add_samples, &g, q->err);
 }
 
 /* Copies the stacks of samples from @first on into @out and renumbers the samples' nodes. */
@@ -543,10 +554,10 @@ static int map_samples(struct query *q, struct timed_samples *out, size_t first)
 	for (size_t i = first; i < out->all.len; i++) {
 		const struct timed_sample *m = &out->all.data[i];
 
-		q->sums[m->node] = saturating_add(q->sums[m->node], m->value);
+		node_sums_add(&q->sums, m->node, m->value);
 	}
 	begin_copy(q, out->stacks);
-	r = merged_stacks_add_mapped(out->stacks, q->d->dict, q->sums, q->n_sums, &nodes);
+	r = merged_stacks_add_sums_mapped(out->stacks, q->d->dict, &q->sums, &nodes);
 	end_copy(out->stacks);
 	if (r == 0)
 		timed_samples_map_nodes(out, first, nodes);

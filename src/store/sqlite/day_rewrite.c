@@ -18,9 +18,11 @@
 #include "flame/stack_dict.h"
 #include "store/files.h"
 #include "store/series.h"
+#include "store/sqlite/arrivals.h"
 #include "store/sqlite/day_check.h"
 #include "store/sqlite/day_dict.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/day_settle.h"
 #include "store/sqlite/durable.h"
 
 enum { NEW_PATH_LEN = DAY_FILES_PATH_LEN + 16 };
@@ -161,6 +163,8 @@ static const char copy_rows[] =
 	" JOIN kept k ON k.old=t.block ORDER BY k.new;"
 	"INSERT INTO main.owners SELECT k.new, seal(content(o.data)) FROM old.owners o"
 	" JOIN kept k ON k.old=o.block ORDER BY k.new;"
+	"INSERT INTO main.traced SELECT k.new, t.id, seal(content(t.data)) FROM old.traced t"
+	" JOIN kept k ON k.old=t.block ORDER BY 1, 2;"
 	"INSERT INTO main.profiles SELECT key FROM old.profiles ORDER BY key";
 
 /* ---- rewriting ---------------------------------------------------------------------- */
@@ -168,13 +172,14 @@ static const char copy_rows[] =
 static int load_dict(const char *path, struct stack_dict **out, struct err *err)
 {
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
+	const struct arrivals none = { 0 }; /* finish_log() */
 	int format = 0, r = stack_dict_new(out);
 
 	if (r == 0)
 		r = db_open(&db, path, DB_READ, err);
 	if (r == 0)
 		r = db_format(db, &format, err);
-	return r < 0 ? r : day_dict_load(*out, db, format >= DB_FORMAT_CHECKED, err);
+	return r < 0 ? r : day_dict_load(*out, db, format >= DB_FORMAT_CHECKED, &none, NULL, err);
 }
 
 static int check_log(const char *path, struct err *err)
@@ -197,6 +202,8 @@ static int finish_log(const char *path, struct err *err)
 	struct sqlite3 *db = NULL;
 	int r = db_open(&db, path, DB_WRITE, err);
 
+	if (r == 0)
+		r = day_settle_file(db, err);
 	db_close(db);
 	return r < 0 ? r : check_log(path, err);
 }

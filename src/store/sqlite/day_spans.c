@@ -7,10 +7,11 @@
 
 #include "base/err.h"
 #include "flame/stack_dict.h"
+#include "store/sqlite/arrivals.h"
 #include "store/sqlite/db.h"
 
 /* Two look-ups in the primary key per series are far cheaper than a scan of all windows. */
-int day_spans_load(struct day_state *d, struct sqlite3 *db, struct err *err)
+static int load_tables(struct day_state *d, struct sqlite3 *db, struct err *err)
 {
 	uint32_t n = stack_dict_count(d->dict, STACK_DICT_SERIES);
 	struct sqlite3_stmt *stmt = NULL;
@@ -35,6 +36,30 @@ int day_spans_load(struct day_state *d, struct sqlite3 *db, struct err *err)
 	return r;
 }
 
+static void widen(struct span *s, int64_t time_ns)
+{
+	if (time_ns < s->first)
+		s->first = time_ns;
+	if (time_ns > s->last)
+		s->last = time_ns;
+}
+
+int day_spans_load(struct day_state *d, struct sqlite3 *db, const struct arrivals *a,
+		   struct err *err)
+{
+	int r = load_tables(d, db, err);
+
+	for (size_t i = 0; r == 0 && i < a->windows.len; i++) {
+		const struct arrivals_window *w = &a->windows.data[i];
+
+		if (w->series < stable_len(&d->spans))
+			widen(day_state_span(d, w->series), w->time_ns);
+		else
+			r = err_set(err, -EBADMSG, "a window that arrived last has no series");
+	}
+	return r;
+}
+
 int day_spans_make(struct day_state *d)
 {
 	uint32_t n = stack_dict_count(d->dict, STACK_DICT_SERIES);
@@ -50,12 +75,8 @@ void day_spans_widen(struct day_state *d, const struct span_windows *windows)
 {
 	for (size_t i = 0; i < windows->len; i++) {
 		const struct span_window *w = &windows->data[i];
-		struct span *s = day_state_span(d, w->series);
 
-		if (w->time_ns < s->first)
-			s->first = w->time_ns;
-		if (w->time_ns > s->last)
-			s->last = w->time_ns;
+		widen(day_state_span(d, w->series), w->time_ns);
 	}
 }
 

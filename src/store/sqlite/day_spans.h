@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "store/sqlite/day_query.h"
 
+struct arrivals;
 struct err;
 struct sqlite3;
 
@@ -23,14 +24,15 @@ struct span_windows {
 };
 
 /*
- * Reads the spans of all series of the dictionary from a file. Nobody else uses the day. Returns 0
- * or -errno.
+ * Reads the spans of all series of the dictionary from a file, of which @a arrived last. Nobody
+ * else uses the day. Returns 0; -EBADMSG if a series is missing; -errno.
  */
-int day_spans_load(struct day_state *d, struct sqlite3 *db, struct err *err);
+int day_spans_load(struct day_state *d, struct sqlite3 *db, const struct arrivals *a,
+		   struct err *err);
 
 /*
- * Adds empty spans for new series, so that day_spans_widen() cannot fail: runs before a commit,
- * and the other one after it. Returns 0 or -ENOMEM.
+ * Adds empty spans for new series, so that day_spans_widen() cannot fail. Call it before a commit,
+ * and day_spans_widen() after it. Returns 0 or -ENOMEM.
  */
 int day_spans_make(struct day_state *d);
 void day_spans_widen(struct day_state *d, const struct span_windows *windows);

@@ -28,6 +28,9 @@ enum {
 	CHECKSUM_LEN = 8,
 };
 
+#define ARRIVALS                                                                                   \
+	"CREATE TABLE IF NOT EXISTS arrivals(id INTEGER PRIMARY KEY, windows INTEGER, data BLOB);"
+
 static const char schema[] =
 	"BEGIN IMMEDIATE;"
 	"CREATE TABLE IF NOT EXISTS chunks(kind INTEGER, first INTEGER, data BLOB,"
@@ -41,11 +44,10 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS profiles(key BLOB PRIMARY KEY) WITHOUT ROWID;"
 	"CREATE TABLE identity(id BLOB);"
 	"INSERT INTO identity VALUES(randomblob(16));"
-	"PRAGMA application_id=1130450277;"
-	"PRAGMA user_version=3;"
+	"PRAGMA application_id=1130450277;" ARRIVALS "PRAGMA user_version=4;"
 	"COMMIT;";
 
-_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 3 && DB_IDENTITY_LEN == 16,
+_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 4 && DB_IDENTITY_LEN == 16,
 	       "same numbers as in the schema");
 
 void db_close(struct sqlite3 *db)
@@ -133,7 +135,30 @@ int db_step(struct sqlite3 *db, struct sqlite3_stmt *stmt, struct err *err)
 static const char later_schema[] =
 	"CREATE TABLE IF NOT EXISTS sums(series INTEGER, level INTEGER, start INTEGER, head BLOB,"
 	" data BLOB, PRIMARY KEY(series, level, start));"
-	"CREATE TABLE IF NOT EXISTS owners(block INTEGER PRIMARY KEY, data BLOB)";
+	"CREATE TABLE IF NOT EXISTS owners(block INTEGER PRIMARY KEY, data BLOB);"
+	"CREATE TABLE IF NOT EXISTS traced(block INTEGER, id BLOB, data BLOB,"
+	" PRIMARY KEY(block, id)) WITHOUT ROWID";
+
+/*
+ * Older versions would not see arrivals, so they must refuse the file. Files without checksums of
+ * pages are converted instead (day_rewrite.h).
+ */
+static const char arrivals_schema[] = "BEGIN IMMEDIATE;" ARRIVALS "PRAGMA user_version=4;"
+				      "COMMIT";
+
+static int add_tables(struct sqlite3 *db, struct err *err)
+{
+	int format = 0, r = db_exec(db, later_schema, err);
+
+	if (r == 0)
+		r = db_format(db, &format, err);
+	if (r < 0 || format != DB_FORMAT_PAGE_SUMS)
+		return r;
+	r = db_exec(db, arrivals_schema, err);
+	if (r < 0 && !sqlite3_get_autocommit(db))
+		db_exec(db, "ROLLBACK", NULL);
+	return r;
+}
 
 int db_number(struct sqlite3 *db, const char *sql, int64_t *out, struct err *err)
 {
@@ -244,21 +269,29 @@ int db_identity(struct sqlite3 *db, struct db_identity *out, struct err *err)
 int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err)
 {
 	struct sqlite3_stmt *stmt = NULL;
-	int64_t n = 0, last = 0;
-	int r = db_prepare(db, "SELECT count(*), (SELECT max(id) FROM blocks) FROM windows", &stmt,
-			   err);
+	int64_t n = 0, last = 0, arrived = 0;
+	int format = 0, r = db_format(db, &format, err);
 
+	if (r == 0)
+		r = db_prepare(
+			db,
+			format < DB_FORMAT_ARRIVALS
+				? "SELECT count(*), (SELECT max(id) FROM blocks), 0 FROM windows"
+				: "SELECT count(*), (SELECT max(id) FROM blocks),"
+				  " (SELECT sum(windows) FROM arrivals) FROM windows",
+			&stmt, err);
 	if (r == 0)
 		r = db_step(db, stmt, err);
 	if (r > 0) {
 		n = sqlite3_column_int64(stmt, 0);
 		last = sqlite3_column_int64(stmt, 1);
+		arrived = sqlite3_column_int64(stmt, 2);
 	}
 	db_finalize(stmt);
 	if (r > 0 && n != last)
 		return err_set(err, -EBADMSG, "it has %lld of %lld windows", (long long)n,
 			       (long long)last);
-	*out = (uint64_t)n;
+	*out = (uint64_t)(n + arrived);
 	return r < 0 ? r : 0;
 }
 
@@ -412,7 +445,7 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 	if (r == 0)
 		r = db_check_whole(db, path, err);
 	if (r == 0)
-		r = db_exec(db, later_schema, err);
+		r = add_tables(db, err);
 	if (r == 0)
 		r = sync_names(path, err);
 	if (r == 0)

@@ -27,9 +27,10 @@ enum db_mode {
 
 /*
  * The format of new files. Files of older formats are read and extended too: in format 1 blobs have
- * no checksums and the file has no identity, in format 2 pages have no checksums.
+ * no checksums and the file has no identity, in format 2 pages have no checksums. Format 3 has no
+ * table of arrivals; a connection that writes adds it.
  */
-enum { DB_FORMAT = 3, DB_FORMAT_CHECKED = 2, DB_FORMAT_PAGE_SUMS = 3 };
+enum { DB_FORMAT = 4, DB_FORMAT_CHECKED = 2, DB_FORMAT_PAGE_SUMS = 3, DB_FORMAT_ARRIVALS = 4 };
 
 enum { DB_IDENTITY_LEN = 16 };
 

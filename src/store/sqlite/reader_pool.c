@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include "base/cleanup.h"
+#include "store/sqlite/arrivals.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/page_sums.h"
 
@@ -24,6 +25,7 @@ static void reader_free(struct reader *r)
 	db_finalize(r->any);
 	for (int i = 0; i < ROLLUP_N_LEVELS; i++)
 		db_finalize(r->sums[i]);
+	db_finalize(r->arrivals);
 	db_close(r->db);
 	free(r);
 }
@@ -94,6 +96,17 @@ static int reader_new(struct reader **out, const char *path, struct err *err)
 }
 
 /* The first read of a transaction fixes the state of the file that it sees. */
+static int begin(struct reader *rd, struct err *err)
+{
+	int format = 0, r = db_exec(rd->db, "BEGIN; SELECT 1 FROM windows LIMIT 1", err);
+
+	if (r == 0 && !rd->arrivals)
+		r = db_format(rd->db, &format, err);
+	return r < 0 || format < DB_FORMAT_ARRIVALS
+		       ? r
+		       : db_prepare(rd->db, ARRIVALS_LIST, &rd->arrivals, err);
+}
+
 int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err *err)
 {
 	int r = 0;
@@ -106,7 +119,7 @@ int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err 
 	pthread_mutex_unlock(&rs->lock);
 	if (!*out)
 		r = reader_new(out, rs->path, err);
-	return r < 0 ? r : db_exec((*out)->db, "BEGIN; SELECT 1 FROM windows LIMIT 1", err);
+	return r < 0 ? r : begin(*out, err);
 }
 
 void reader_pool_release(struct reader_pool *rs, struct reader *rd)

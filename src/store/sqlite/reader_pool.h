@@ -28,6 +28,7 @@ struct reader {
 	struct sqlite3_stmt *any; /* one row if there is any window */
 	/* takes series, level, first and last start; gives head, data, start */
 	struct sqlite3_stmt *sums[ROLLUP_N_LEVELS];
+	struct sqlite3_stmt *arrivals; /* ARRIVALS_LIST; NULL while the file has no such table */
 };
 
 /*

@@ -21,57 +21,65 @@
 #include "store/sqlite/reader_pool.h"
 #include "store/window.h"
 
-void rollup_slots_fini(struct rollup_slots *s)
-{
-	vec_fini(s);
-}
-
-static int find_level(struct sqlite3 *db, struct sqlite3_stmt *stmt, int level, size_t limit,
-		      struct rollup_slots *out, struct err *err)
+static int search_level(struct sqlite3 *db, struct sqlite3_stmt *stmt, int level,
+			struct rollup_due *due, struct err *err)
 {
 	int r;
 
-	while ((r = db_step(db, stmt, err)) > 0 && out->len < limit) {
-		struct rollup_slot slot = {
-			.series = (uint32_t)sqlite3_column_int64(stmt, 0),
-			.level = level,
-			.start = sqlite3_column_int64(stmt, 1),
-			.n_windows = sqlite3_column_int64(stmt, 2),
-			.last_block = sqlite3_column_int64(stmt, 3),
-		};
-
-		if (vec_push(out, slot) < 0)
-			return -ENOMEM;
-	}
+	while ((r = db_step(db, stmt, err)) > 0)
+		rollup_due_add_slot(due, (uint32_t)sqlite3_column_int64(stmt, 0), level,
+				    sqlite3_column_int64(stmt, 1));
 	sqlite3_reset(stmt);
-	return r < 0 ? r : 0;
+	return r;
 }
 
-/*
- * A slot qualifies if several windows are in it, all of them before the last search, and it has no
- * rollup yet. Integer division by the step groups windows into slots. Slots that have not ended at
- * @before_ns are excluded by rounding it down to a slot's start. A slot with a single window gains
- * nothing from a sum.
- */
-int rollup_find(struct sqlite3 *db, int64_t before_ns, int64_t max_block, size_t limit,
-		struct rollup_slots *out, struct err *err)
+/* Integer division by the step groups windows into slots. */
+int rollup_search(struct sqlite3 *db, struct rollup_due *due, struct err *err)
 {
 	struct sqlite3_stmt *stmt = NULL;
 	int r = db_prepare(db,
-			   "SELECT * FROM (SELECT series, time/?1*?1 AS start, count(*) AS n,"
-			   " max(block) AS last FROM windows WHERE time<?2 GROUP BY 1, 2) g"
-			   " WHERE n>1 AND last<=?3 AND NOT EXISTS(SELECT 1 FROM sums s"
-			   " WHERE s.series=g.series AND s.level=?4 AND s.start=g.start)",
+			   "SELECT series, start FROM (SELECT series, time/?1*?1 AS start,"
+			   " count(*) AS n FROM windows GROUP BY 1, 2) g"
+			   " WHERE n>1 AND NOT EXISTS(SELECT 1 FROM sums s"
+			   " WHERE s.series=g.series AND s.level=?2 AND s.start=g.start)",
 			   &stmt, err);
 
 	for (int level = 0; r == 0 && level < ROLLUP_N_LEVELS; level++) {
 		sqlite3_bind_int64(stmt, 1, rollup_step_ns(level));
-		sqlite3_bind_int64(stmt, 2, rollup_start(before_ns, level));
-		sqlite3_bind_int64(stmt, 3, max_block);
-		sqlite3_bind_int(stmt, 4, level);
-		r = find_level(db, stmt, level, limit, out, err);
+		sqlite3_bind_int(stmt, 2, level);
+		r = search_level(db, stmt, level, due, err);
 	}
 	db_finalize(stmt);
+	return r;
+}
+
+int rollup_count_windows(struct sqlite3 *db, struct rollup_slots *slots, struct err *err)
+{
+	struct sqlite3_stmt *stmt = NULL;
+	size_t n = 0;
+	int r = db_prepare(db,
+			   "SELECT count(*), max(block) FROM windows"
+			   " WHERE series=? AND time BETWEEN ? AND ?",
+			   &stmt, err);
+
+	for (size_t i = 0; r == 0 && i < slots->len; i++) {
+		struct rollup_slot *s = &slots->data[i];
+
+		sqlite3_bind_int64(stmt, 1, s->series);
+		sqlite3_bind_int64(stmt, 2, s->start);
+		sqlite3_bind_int64(stmt, 3, s->start + rollup_step_ns(s->level) - 1);
+		r = db_step(db, stmt, err);
+		if (r <= 0)
+			break;
+		s->n_windows = sqlite3_column_int64(stmt, 0);
+		s->last_block = sqlite3_column_int64(stmt, 1);
+		if (s->n_windows > 1)
+			slots->data[n++] = *s;
+		sqlite3_reset(stmt);
+		r = 0;
+	}
+	db_finalize(stmt);
+	slots->len = n;
 	return r;
 }
 
@@ -81,8 +89,6 @@ void rollup_builder_fini(struct rollup_builder *b)
 	block_writer_fini(&b->writer);
 	free(b->values);
 	vec_fini(&b->touched);
-	buf_fini(&b->head);
-	buf_fini(&b->data);
 }
 
 /* All values are zero afterwards: a new array is, and write_rollup() clears the old one. */
@@ -139,7 +145,8 @@ static void sort_touched(struct rollup_builder *b)
 }
 
 /* Encodes the rollup and resets all values to zero for the next slot. */
-static int write_rollup(struct rollup_builder *b, const struct rollup_head *head)
+static int write_rollup(struct rollup_builder *b, const struct rollup_head *head,
+			struct rollup_sum *out)
 {
 	size_t n = b->touched.len, k = b->n_types;
 	_cleanup_(freep) int64_t *rows = malloc((n * k + 1) * sizeof(*rows));
@@ -153,13 +160,13 @@ static int write_rollup(struct rollup_builder *b, const struct rollup_head *head
 	}
 	if (!rows)
 		return -ENOMEM;
-	b->head.len = b->data.len = 0;
-	wire_put_varint(&b->head, (uint64_t)head->n_windows);
-	wire_put_varint(&b->head, (uint64_t)head->duration_ns);
-	wire_put_varint(&b->head, (uint64_t)head->period);
-	if (buf_error(&b->head))
+	out->head.len = out->data.len = 0;
+	wire_put_varint(&out->head, (uint64_t)head->n_windows);
+	wire_put_varint(&out->head, (uint64_t)head->duration_ns);
+	wire_put_varint(&out->head, (uint64_t)head->period);
+	if (buf_error(&out->head))
 		return -ENOMEM;
-	return block_write(&b->writer, b->touched.data, rows, n, k, &b->data);
+	return block_write(&b->writer, b->touched.data, rows, n, k, &out->data);
 }
 
 /* Adds one sample type of all windows of the slot. */
@@ -194,7 +201,7 @@ static int add_type(struct rollup_builder *b, struct reader *rd, const struct ro
 	return r;
 }
 
-int rollup_build(struct rollup_builder *b, struct reader *rd, const struct rollup_slot *slot,
+int rollup_build(struct rollup_builder *b, struct reader *rd, struct rollup_sum *sum,
 		 uint32_t n_types, uint32_t n_nodes, struct err *err)
 {
 	struct rollup_head head = { 0 };
@@ -204,14 +211,33 @@ int rollup_build(struct rollup_builder *b, struct reader *rd, const struct rollu
 	if (r < 0)
 		return r;
 	for (uint32_t k = 0; r == 0 && k < n_types; k++)
-		r = add_type(b, rd, slot, k, &head, err);
+		r = add_type(b, rd, &sum->slot, k, &head, err);
 	sort_touched(b);
-	w = write_rollup(b, &head); /* after a failure too, because it resets the values */
-	db_seal(&b->head, rd->checked);
-	db_seal(&b->data, rd->checked);
-	if (w == 0 && (buf_error(&b->head) || buf_error(&b->data)))
+	w = write_rollup(b, &head, sum); /* after a failure too, because it resets the values */
+	db_seal(&sum->head, rd->checked);
+	db_seal(&sum->data, rd->checked);
+	if (w == 0 && (buf_error(&sum->head) || buf_error(&sum->data)))
 		w = -ENOMEM;
 	return r < 0 ? r : w;
+}
+
+int rollup_put(struct sqlite3 *db, struct sqlite3_stmt *stmt, const struct rollup_sum *sum,
+	       struct err *err)
+{
+	const struct rollup_slot *slot = &sum->slot;
+	int r;
+
+	sqlite3_bind_int64(stmt, 1, slot->series);
+	sqlite3_bind_int(stmt, 2, slot->level);
+	sqlite3_bind_int64(stmt, 3, slot->start);
+	sqlite3_bind_blob64(stmt, 4, sum->head.data, sum->head.len, SQLITE_STATIC);
+	sqlite3_bind_blob64(stmt, 5, sum->data.data, sum->data.len, SQLITE_STATIC);
+	sqlite3_bind_int64(stmt, 6, slot->n_windows);
+	sqlite3_bind_int64(stmt, 7, slot->last_block);
+	sqlite3_bind_int64(stmt, 8, slot->start + rollup_step_ns(slot->level) - 1);
+	r = db_step(db, stmt, err);
+	sqlite3_clear_bindings(stmt);
+	return r;
 }
 
 int rollup_read_head(const void *data, size_t len, struct rollup_head *out)

@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "store/block.h"
+#include "store/sqlite/rollup_due.h"
 #include "store/sqlite/rollup_level.h"
 
 struct err;
@@ -24,29 +25,16 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 /*
- * The place of one rollup: series, level and time, and the windows in it. n_windows and last_block
- * describe the slot when it was found and decide later whether its rollup is still valid.
+ * Adds every slot with several windows and without a rollup to @due. Reads the heads of all windows
+ * of the day. Returns 0 or -errno.
  */
-struct rollup_slot {
-	uint32_t series;
-	int level;
-	int64_t start, n_windows, last_block;
-};
-
-struct rollup_slots {
-	VEC(struct rollup_slot);
-};
-
-void rollup_slots_fini(struct rollup_slots *s);
+int rollup_search(struct sqlite3 *db, struct rollup_due *due, struct err *err);
 
 /*
- * Appends slots that ended before @before_ns, have several windows, none of them after block
- * @max_block, and no rollup yet; at most @limit in all. Returns 0 or -errno. A caller that passes
- * the last block of its previous search as @max_block therefore finds a slot in the second search
- * after its last window.
+ * Counts the windows of the slots and removes those with a single one, which gain nothing from a
+ * rollup. Returns 0 or -errno.
  */
-int rollup_find(struct sqlite3 *db, int64_t before_ns, int64_t max_block, size_t limit,
-		struct rollup_slots *out, struct err *err);
+int rollup_count_windows(struct sqlite3 *db, struct rollup_slots *slots, struct err *err);
 
 /*
  * Buffers for building, reused from slot to slot. Zero-initialize it. values has n_types numbers
@@ -60,17 +48,45 @@ struct rollup_builder {
 	struct {
 		VEC(uint32_t);
 	} touched;
-	struct buf head, data; /* the encoded rollup */
 };
+
+/* A rollup and its place. Zero-initialize the buffers. */
+struct rollup_sum {
+	struct rollup_slot slot;
+	struct buf head, data; /* encoded */
+};
+
+static inline void rollup_sum_fini(struct rollup_sum *s)
+{
+	buf_fini(&s->head);
+	buf_fini(&s->data);
+}
 
 void rollup_builder_fini(struct rollup_builder *b);
 /*
- * Builds the rollup of a slot into @b->head and @b->data. Returns 0 or -errno. @n_nodes is the
+ * Builds the rollup of @sum->slot into the buffers of @sum. Returns 0 or -errno. @n_nodes is the
  * number of nodes of the dictionary; a block with others is damaged (-EBADMSG). The builder stays
  * usable after a failure.
  */
-int rollup_build(struct rollup_builder *b, struct reader *rd, const struct rollup_slot *slot,
+int rollup_build(struct rollup_builder *b, struct reader *rd, struct rollup_sum *sum,
 		 uint32_t n_types, uint32_t n_nodes, struct err *err);
+
+/*
+ * Stores a rollup with @stmt (ROLLUP_PUT), unless a window was added to its slot since it was
+ * counted. Returns 0 or -errno.
+ */
+int rollup_put(struct sqlite3 *db, struct sqlite3_stmt *stmt, const struct rollup_sum *sum,
+	       struct err *err);
+
+/*
+ * The statement compares number and last block of the slot's windows with those that were summed.
+ * Both change when a window is added, and block ids only rise, so equality means that nothing was
+ * added in between.
+ */
+#define ROLLUP_PUT                                                                                 \
+	"INSERT OR REPLACE INTO sums SELECT ?1, ?2, ?3, ?4, ?5 WHERE"                              \
+	" (SELECT count(*)=?6 AND max(block)=?7 FROM windows"                                      \
+	" WHERE series=?1 AND time BETWEEN ?3 AND ?8)"
 
 /* The number of windows in a rollup, the sum of their durations and the period of the first one. */
 struct rollup_head {

@@ -245,39 +245,58 @@ static int sqlite_store_usage(struct store *base, struct store_usage *out, struc
 	return 0;
 }
 
+/* Rollups that share a transaction: few enough to hold up pushes for a few milliseconds only. */
+enum { ROLLUPS_PER_COMMIT = 32 };
+
 struct rollup_job {
 	struct day *day;
-	const struct rollup_slot *slot;
 	struct rollup_builder builder;
+	struct rollup_sum sums[ROLLUPS_PER_COMMIT];
+	size_t n;
 };
 
 static void rollup_job_fini(struct rollup_job *s)
 {
 	rollup_builder_fini(&s->builder);
+	for (size_t i = 0; i < ROLLUPS_PER_COMMIT; i++)
+		rollup_sum_fini(&s->sums[i]);
 }
 
-static int put_rollup(void *ctx, struct err *err)
+static int put_rollups(void *ctx, struct err *err)
 {
 	struct rollup_job *s = ctx;
 
-	return day_put_rollup(s->day, s->slot, &s->builder, err);
+	return day_put_rollups(s->day, s->sums, s->n, err);
+}
+
+static int settle_day(void *ctx, struct err *err)
+{
+	return day_settle(ctx, err);
 }
 
 /*
- * Building runs in the calling thread next to the writer; only storing the result, one row, is a
- * task of the writer thread.
+ * Building runs in the calling thread next to the writer; only storing the results is a task of the
+ * writer thread.
  */
 static int roll_up_day(struct sqlite_store *s, struct day *day, int64_t before_ns, struct err *err)
 {
 	_cleanup_(rollup_job_fini) struct rollup_job job = { .day = day };
 	_cleanup_(rollup_slots_fini) struct rollup_slots slots = { 0 };
-	int r = day_find_rollups(day, before_ns, &slots, err);
+	int r;
+
+	if (!day_has_rollups(day, before_ns))
+		return 0;
+	r = writer_run(s->writer, settle_day, day, err);
+	if (r == 0)
+		r = day_find_rollups(day, before_ns, &slots, err);
 
 	for (size_t i = 0; r == 0 && i < slots.len; i++) {
-		job.slot = &slots.data[i];
-		r = day_build_rollup(day, job.slot, &job.builder, err);
-		if (r == 0)
-			r = writer_run(s->writer, put_rollup, &job, err);
+		job.sums[job.n].slot = slots.data[i];
+		r = day_build_rollup(day, &job.sums[job.n++], &job.builder, err);
+		if (r < 0 || (job.n < ROLLUPS_PER_COMMIT && i + 1 < slots.len))
+			continue;
+		r = writer_run(s->writer, put_rollups, &job, err);
+		job.n = 0;
 	}
 	return r;
 }

@@ -13,6 +13,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "flame/stack_dict.h"
+#include "store/sqlite/arrivals.h"
 #include "store/sqlite/day_files.h"
 #include "store/sqlite/day_list.h"
 #include "store/sqlite/db.h"
@@ -35,6 +36,8 @@ static const struct {
 	[STORE_USAGE_TIMES] = { "times", "SELECT sum(length(data)) FROM times" },
 	[STORE_USAGE_SUMS] = { "sums", "SELECT sum(length(data)) FROM sums" },
 	[STORE_USAGE_OWNERS] = { "owners", "SELECT sum(length(data)) FROM owners" },
+	[STORE_USAGE_ARRIVALS] = { "arrivals", "SELECT sum(length(data)) FROM arrivals" },
+	[STORE_USAGE_TRACED] = { "traced", "SELECT sum(length(id) + length(data)) FROM traced" },
 };
 
 /* Files written by older versions lack some of the tables. */
@@ -53,20 +56,52 @@ static int read_part(struct sqlite3 *db, int part, uint64_t *out, struct err *er
 	return r;
 }
 
-static int read_day(const char *path, struct store_usage_day *out, struct err *err)
+/* Counts the series of the windows that arrived last and are in no other window. */
+static int count_new_series(struct sqlite3 *db, int64_t *io_n, struct err *err)
 {
-	_cleanup_(db_closep) struct sqlite3 *db = NULL;
-	int64_t n_series = 0;
-	int r = db_open(&db, path, DB_READ, err);
+	_cleanup_(arrivals_fini) struct arrivals a = { 0 };
+	struct sqlite3_stmt *find = NULL;
+	int r = arrivals_read(&a, db, err);
 
 	if (r == 0)
-		r = db_count_windows(db, &out->n_windows, err);
+		r = db_prepare(db, "SELECT 1 FROM windows WHERE series=? LIMIT 1", &find, err);
+	for (size_t i = 0; r == 0 && i < a.windows.len; i++) {
+		if (i && a.windows.data[i].series == a.windows.data[i - 1].series)
+			continue;
+		sqlite3_bind_int64(find, 1, a.windows.data[i].series);
+		r = db_step(db, find, err);
+		sqlite3_reset(find);
+		*io_n += r == 0;
+		r = r > 0 ? 0 : r;
+	}
+	db_finalize(find);
+	return r;
+}
+
+static int read_parts(struct sqlite3 *db, struct store_usage_day *out, struct err *err)
+{
+	int64_t n_series = 0;
+	int r = db_count_windows(db, &out->n_windows, err);
+
 	if (r == 0)
 		r = db_number(db, "SELECT count(DISTINCT series) FROM windows", &n_series, err);
+	if (r == 0)
+		r = count_new_series(db, &n_series, err);
 	for (int i = 0; r == 0 && i < STORE_USAGE_PARTS; i++)
 		r = read_part(db, i, &out->parts[i], err);
 	out->n_series = (uint64_t)n_series;
 	return r;
+}
+
+/* A transaction, as the server may write meanwhile. */
+static int read_day(const char *path, struct store_usage_day *out, struct err *err)
+{
+	_cleanup_(db_closep) struct sqlite3 *db = NULL;
+	int r = db_open(&db, path, DB_READ, err);
+
+	if (r == 0)
+		r = db_exec(db, "BEGIN", err);
+	return r < 0 ? r : read_parts(db, out, err);
 }
 
 static int report_day(const char *dir, const struct day_file *f, store_usage_fn fn, void *ctx,

@@ -59,6 +59,27 @@ static void tables_have_codecs_and_an_expiry_in_new_releases(void **state)
 	end(&s);
 }
 
+static void spans_are_not_indexed(void **state)
+{
+	const struct store_type type = { "process_cpu", "cpu", "nanoseconds", "cpu",
+					 "nanoseconds" };
+	const struct store_trace_id id = { { 1 }, 8 };
+	const struct store_select sel = { .tenant = "anonymous",
+					  .type = &type,
+					  .end_ns = INT64_MAX,
+					  .traced = &id,
+					  .n_traced = 1 };
+	struct merged_stacks *st = NULL;
+	struct err err = { 0 };
+	struct scene s;
+
+	begin(&s);
+	assert_int_equal(store_merge(s.store, &sel, &st, &err), -ENOSYS);
+	assert_non_null(strstr(err.msg, "spans"));
+	assert_null(st);
+	end(&s);
+}
+
 static void tables_of_old_releases_have_neither(void **state)
 {
 	struct scene s = { .fake = fake_clickhouse_new() };
@@ -225,6 +246,7 @@ int test_clickhouse_store(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(tables_have_codecs_and_an_expiry_in_new_releases),
+		TEST(spans_are_not_indexed),
 		TEST(tables_of_old_releases_have_neither),
 		TEST(a_server_of_another_kind_is_refused),
 		TEST(a_database_that_cannot_be_made_is_an_error),

@@ -16,6 +16,7 @@
 #include "profile/profile.h"
 #include "store/kinds/store_open.h"
 #include "store/matcher.h"
+#include "store/sqlite/day_settle.h"
 #include "store/sqlite/page_sums.h"
 #include "store/store.h"
 #include "tests/test.h"
@@ -59,6 +60,7 @@ struct sqlite3 *fixture_database(const char *path)
 
 	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, page_sums_vfs(false)),
 			 SQLITE_OK);
+	assert_int_equal(day_settle_file(db, NULL), 0);
 	return db;
 }
 

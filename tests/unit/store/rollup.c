@@ -6,11 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <sqlite3.h>
-
 #include "fixture.h"
 #include "flame/merged_stacks.h"
 #include "store/matcher.h"
+#include "store/sqlite/db.h"
 #include "store/store.h"
 #include "tests/test.h"
 
@@ -64,22 +63,17 @@ static void assert_ranges(struct store *s, const struct appended *all)
 static int count_rollups(const char *dir)
 {
 	char pattern[4096];
-	sqlite3_stmt *stmt;
-	sqlite3 *db;
+	struct sqlite3 *db = NULL;
 	glob_t found;
-	int n;
+	int64_t n = 0;
 
 	snprintf(pattern, sizeof(pattern), "%s/*/*.db", dir);
 	assert_int_equal(glob(pattern, 0, NULL, &found), 0);
-	db = fixture_database(found.gl_pathv[0]);
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM sums", -1, &stmt, NULL),
-			 SQLITE_OK);
-	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-	n = sqlite3_column_int(stmt, 0);
-	sqlite3_finalize(stmt);
-	sqlite3_close(db);
+	assert_int_equal(db_open(&db, found.gl_pathv[0], DB_READ, NULL), 0);
+	assert_int_equal(db_number(db, "SELECT count(*) FROM sums", &n, NULL), 0);
+	db_close(db);
 	globfree(&found);
-	return n;
+	return (int)n;
 }
 
 /* Runs twice, because the first run skips slots with new windows. */
@@ -161,6 +155,44 @@ static void a_slot_that_has_not_ended_gets_no_rollup(void **state)
 	fixture_remove(dir);
 }
 
+/* Windows of an earlier process are found although this one has not appended them. */
+static void windows_of_an_earlier_process_get_rollups(void **state)
+{
+	char *dir = fixture_dir();
+	struct store *s = fixture_open(dir);
+
+	for (int i = 0; i < 30; i++)
+		assert_int_equal(fixture_append(s, "shop", "a", NOON + i * MINUTE, NULL, "f 1\n"),
+				 0);
+	store_close(s);
+	s = fixture_open(dir);
+	assert_int_equal(fixture_total(s, "shop", 0, INT64_MAX), 30 * MS); /* opens the day */
+	roll_up(s);
+	assert_int_equal(count_rollups(dir), 4);
+	assert_int_equal(fixture_total(s, "shop", 0, INT64_MAX), 30 * MS);
+	store_close(s);
+	fixture_remove(dir);
+}
+
+/* More slots than share a transaction. */
+static void many_series_get_rollups_at_once(void **state)
+{
+	char *dir = fixture_dir(), pod[16];
+	struct store *s = fixture_open(dir);
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(pod, sizeof(pod), "p%d", i / 2);
+		assert_int_equal(
+			fixture_append(s, "shop", pod, NOON + i % 2 * MINUTE, NULL, "f 1\n"), 0);
+	}
+	roll_up(s);
+	assert_int_equal(count_rollups(dir), 100);
+	assert_int_equal(fixture_total(s, "shop", 0, INT64_MAX), 100 * MS);
+	store_close(s);
+	fixture_remove(dir);
+}
+
 TEST_GROUP(test_rollup, TEST(results_are_the_same_with_rollups),
+	   TEST(windows_of_an_earlier_process_get_rollups), TEST(many_series_get_rollups_at_once),
 	   TEST(duration_and_count_of_windows_are_preserved),
 	   TEST(a_slot_that_has_not_ended_gets_no_rollup))
