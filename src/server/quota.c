@@ -22,6 +22,7 @@
 #include "base/index.h"
 #include "base/vec.h"
 #include "profile/profile.h"
+#include "store/series.h"
 #include "store/store.h"
 
 enum { MAX_KNOWN = 1 << 20 };
@@ -118,13 +119,15 @@ static uint64_t hash_profile(uint64_t seed, const char *tenant, const struct sto
 	return hash;
 }
 
-/* Labels with text are part of a series; numbers are not. */
+/* Labels with text are part of a series; numbers and ids of spans are not. */
 static uint64_t hash_sample(uint64_t hash, const struct profile *p, const struct profile_sample *s)
 {
-	for (uint32_t i = 0; i < s->n_labels; i++)
-		if (s->labels[i].str)
-			hash = mix(mix(hash, profile_string(p, s->labels[i].key)),
-				   profile_string(p, s->labels[i].str));
+	for (uint32_t i = 0; i < s->n_labels; i++) {
+		const char *key = profile_string(p, s->labels[i].key);
+
+		if (s->labels[i].str && !series_omits(key))
+			hash = mix(mix(hash, key), profile_string(p, s->labels[i].str));
+	}
 	return hash;
 }
 
@@ -194,7 +197,7 @@ static void begin_day(struct quota *q)
 {
 	uint64_t day = clock_unix_ns() / (uint64_t)STORE_DAY_NS;
 
-	if (day == q->day && q->series.len < MAX_KNOWN)
+	if (day == q->day && q->series.len < MAX_KNOWN && q->services.len < MAX_KNOWN)
 		return;
 	table_clear(&q->series);
 	table_clear(&q->services);

@@ -39,8 +39,7 @@ static int cmp_label(const void *a, const void *b)
 	return strcmp(((const struct store_label *)a)->name, ((const struct store_label *)b)->name);
 }
 
-/* These labels identify a single profile or span, so they must not begin a series. */
-static bool is_identity(const char *key)
+bool series_omits(const char *key)
 {
 	return !strcmp(key, "profile_id") || !strcmp(key, "span_id") || !strcmp(key, "trace_id");
 }
@@ -70,7 +69,7 @@ static int gather_labels(const struct store_profile *p, uint32_t sample, struct 
 	for (uint32_t i = 0; i < s.n_labels; i++) {
 		const char *key = profile_string(p->profile, s.labels[i].key);
 
-		if (!s.labels[i].str || is_identity(key) || has_label(out, n, key))
+		if (!s.labels[i].str || series_omits(key) || has_label(out, n, key))
 			continue;
 		if (n == SERIES_MAX_LABELS)
 			return -EINVAL;

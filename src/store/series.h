@@ -42,8 +42,14 @@ int series_of_sample(struct stack_dict *s, const struct store_profile *p, uint32
 		     uint32_t *out_id);
 
 /*
+ * Does a series lack the label @key of its samples? profile_id, span_id and trace_id identify a
+ * single profile, span or trace, and would begin a series for each.
+ */
+bool series_omits(const char *key);
+
+/*
  * Returns 0 if a store accepts the labels and sample types of @p, or -EINVAL with the reason in
- * @err. Callers that append several profiles refuse single ones by it beforehand.
+ * @err. Callers that append several profiles call it first, to refuse single ones.
  */
 int series_check(const struct store_profile *p, struct err *err);
 

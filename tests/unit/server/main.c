@@ -14,6 +14,7 @@ int test_ingest_http(void);
 int test_ingest_symbolizer(void);
 int test_ingest_text(void);
 int test_jwt(void);
+int test_quota(void);
 int test_log_writer(void);
 int test_login(void);
 int test_message(void);
@@ -47,7 +48,7 @@ int main(int argc, char **argv)
 	symbol_worker_main(argc, argv);
 	return test_access() + test_agents() + test_api() + test_arguments() + test_attempts() +
 	       test_connect() + test_failure() + test_grpc() + test_ingest() + test_ingest_http() +
-	       test_ingest_symbolizer() + test_ingest_text() + test_jwt() +
+	       test_ingest_symbolizer() + test_ingest_text() + test_jwt() + test_quota() +
 	       test_log_writer() + test_login() + test_message() + test_multipart() +
 	       test_otlp_ingest() + test_page_api() + test_page_api_status() +
 	       test_page_api_tables() + test_page_api_trees() + test_pprof_json() + test_push() +
