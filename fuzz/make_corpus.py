@@ -774,12 +774,12 @@ def otlp_json():
             "sampleType": {"typeStrindex": 1}, "timeUnixNano": "18", "period": 10,
             "profileId": "00" * 16, "samples": [
                 {"stackIndex": 1, "values": ["-3", 4.0], "timestampsUnixNano": ["5", 6],
-                 "attributeIndices": [1], "linkIndex": 0}]}]}]}],
+                 "attributeIndices": [1], "linkIndex": 1}]}]}]}],
         "dictionary": {"stringTable": ["", "cpu", "main"], "functionTable": [{}, {"nameStrindex": 2}],
                        "locationTable": [{}, {"lines": [{"functionIndex": 1}], "mappingIndex": 0}],
                        "mappingTable": [{}], "stackTable": [{}, {"locationIndices": [1]}],
                        "attributeTable": [{}, {"keyStrindex": 1, "value": {"bytesValue": "aGk="}}],
-                       "linkTable": [{"traceId": "ab", "spanId": ""}]}}).encode()
+                       "linkTable": [{"traceId": "ab", "spanId": ""}, {"traceId": "ab" * 16, "spanId": "cd" * 8}]}}).encode()
     yield text
     yield b'{"resourceProfiles":[' * 3000
     yield from text_mutations(text, random.Random(11), 200)

@@ -99,7 +99,7 @@ static int read_stream(struct reading *rd, int fd)
 static int read_url(struct reading *rd, const char *url)
 {
 	_cleanup_(buf_fini) struct buf b = { 0 };
-	int r = url_fetch(url, rd->opt->label, &b, rd->err);
+	int r = url_fetch(url, rd->opt->label, rd->opt->id, &b, rd->err);
 
 	if (r < 0)
 		return r;

@@ -17,6 +17,7 @@ struct input_options {
 	const struct format *from; /* format of all files; NULL: detected for each */
 	bool hide_idle;            /* excludes idle waits, and reports on standard error how many */
 	const char *label;         /* label to request from a server; NULL: none */
+	const char *id;            /* span or trace to request from a server; NULL: all */
 };
 
 /*

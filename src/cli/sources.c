@@ -14,9 +14,13 @@
 #include "cli/args.h"
 #include "cli/input.h"
 #include "cli/text.h"
+#include "cli/url.h"
 #include "codec/format.h"
 #include "profile/profile.h"
+#include "tables/labelled.h"
 #include "tables/top.h"
+
+enum { LABELS_MAX = 16, SPAN_DIGITS = 16, TRACE_DIGITS = 32 };
 
 #define OPTION_VALUES struct sources
 
@@ -34,6 +38,12 @@ const struct option_spec sources_options[] = {
 	       .details = "This applies to profiles recorded with --off-cpu or --wall. Idle waits "
 			  "are recognized by the functions on their stacks. How much was excluded "
 			  "is reported on standard error."),
+	OPTION(TEXTS, 0, "label", "KEY=VALUE", labels, "Include only samples with this label"),
+	OPTION(TEXT, 0, "span", "ID", span,
+	       "Include only samples of the span with this id, or of the trace with this id",
+	       .details = "16 hexadecimal digits are a span's id (the label span_id), 32 digits a "
+			  "trace's (trace_id). A server selects them itself; it must be "
+			  "cameo server with a store of files, or a Pyroscope that has spans."),
 	{ 0 },
 };
 
@@ -58,17 +68,93 @@ static int no_such_type(const struct profile *p, const char *path, const char *t
 		       buf_error(&names) ? "the profile's sample types" : (const char *)names.data);
 }
 
+static int parse_label(const char *text, struct label_filter *out, struct err *err)
+{
+	const char *value = strchr(text, '=');
+
+	if (!value || value == text)
+		return err_set(err, -EINVAL, "--label \"%.100s\": expected KEY=VALUE", text);
+	*out = (struct label_filter){ text, (size_t)(value - text), value + 1 };
+	return 0;
+}
+
+static int parse_span(const char *text, struct label_filter *out, struct err *err)
+{
+	size_t len = strlen(text);
+
+	if ((len != SPAN_DIGITS && len != TRACE_DIGITS) || strspn(text, "0123456789abcdef") != len)
+		return err_set(err, -EINVAL,
+			       "--span \"%.100s\": expected 16 or 32 hexadecimal digits in lower "
+			       "case",
+			       text);
+	*out = len == SPAN_DIGITS ? (struct label_filter){ "span_id", strlen("span_id"), text }
+				  : (struct label_filter){ "trace_id", strlen("trace_id"), text };
+	return 0;
+}
+
+/*
+ * Servers select samples by span themselves, because what they return has no labels; files have
+ * labels. *@out is false if there is no --span. Checks the id in any case.
+ */
+static int asks_for_span(const struct sources *s, size_t first, size_t n, bool *out,
+			 struct err *err)
+{
+	struct label_filter unused;
+	size_t n_queries = 0;
+	int r = s->span ? parse_span(s->span, &unused, err) : 0;
+
+	for (size_t i = first; i < first + n; i++)
+		n_queries += url_is_query(s->paths.data[i]);
+	*out = s->span && n_queries;
+	if (r == 0 && *out && n_queries < n)
+		return err_set(err, -EINVAL, "--span: files and servers cannot be merged");
+	return r;
+}
+
+/* Replaces *@p by the samples that --label and --span select, if they are given. */
+static int select_labelled(const struct sources *s, bool by_span, struct profile **p,
+			   struct err *err)
+{
+	struct label_filter filters[LABELS_MAX];
+	struct profile *found;
+	size_t n = 0;
+	int r = s->labels.len < LABELS_MAX ? 0 : -E2BIG;
+
+	if (r < 0)
+		return err_set(err, r, "--label: at most %d are possible", LABELS_MAX - 1);
+	for (size_t i = 0; i < s->labels.len && r == 0; i++)
+		r = parse_label(s->labels.data[i], &filters[n++], err);
+	if (r == 0 && by_span)
+		r = parse_span(s->span, &filters[n++], err);
+	if (r < 0 || !n)
+		return r;
+	r = labelled_select(&found, *p, filters, n);
+	if (r == -ENOENT)
+		return err_set(err, r, "no sample matches --label or --span, such as %.*s=%.100s",
+			       (int)filters[n - 1].key_len, filters[n - 1].key,
+			       filters[n - 1].value);
+	if (r < 0)
+		return err_set(err, r, "out of memory");
+	profile_free(*p);
+	*p = found;
+	return 0;
+}
+
 /* The sample type is looked up in the merged profile, so a type must exist in all of the files. */
 int sources_read(const struct sources *s, size_t first, size_t n, const char *label,
 		 struct profile **out, size_t *out_value_num, struct err *err)
 {
-	const struct input_options in = { .from = s->from,
-					  .hide_idle = s->hide_idle,
-					  .label = label };
+	struct input_options in = { .from = s->from, .hide_idle = s->hide_idle, .label = label };
 	const char *type = s->sample_type;
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	int r = input_read(&p, s->paths.data + first, n, &in, err);
+	bool asks = false;
+	int r = asks_for_span(s, first, n, &asks, err);
 
+	in.id = asks ? s->span : NULL;
+	if (r == 0)
+		r = input_read(&p, s->paths.data + first, n, &in, err);
+	if (r == 0)
+		r = select_labelled(s, s->span && !asks, &p, err);
 	if (r < 0)
 		return r;
 	r = top_value_num(p, type, out_value_num);

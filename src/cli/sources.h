@@ -19,6 +19,8 @@ struct sources {
 	const struct format *from; /* --from; NULL: detected for each file */
 	char *sample_type;         /* --sample-type; NULL: the profile's default */
 	bool hide_idle;
+	struct option_texts labels; /* --label: KEY=VALUE */
+	char *span;                 /* --span; NULL: not given */
 };
 
 /* The table of these options; its values struct is struct sources. */

@@ -33,9 +33,15 @@ enum {
 	MERGE_SELECTOR = 2,
 	MERGE_START = 3,
 	MERGE_END = 4,
+	MERGE_FORMAT = 6, /* this and the next two only of SelectMergeStacktracesRequest */
+	MERGE_TRACE = 10,
+	MERGE_SPAN = 11,
 	MERGE_GROUP_BY = 100 /* an extension of Cameo, which Pyroscope ignores */
 };
 
+enum { FORMAT_PPROF = 4, ANSWER_PPROF = 5, PPROF_PROFILE = 1, SPAN_DIGITS = 16 };
+
+static const char stacks_path[] = "/querier.v1.QuerierService/SelectMergeStacktraces";
 static const char merge_path[] = "/querier.v1.QuerierService/SelectMergeProfile";
 static const char default_type[] = "process_cpu:cpu:nanoseconds:cpu:nanoseconds";
 
@@ -229,12 +235,17 @@ int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, stru
  * Encodes the request. The values come from the user's own command line and are passed on
  * unchecked: the server reports what is wrong with them.
  */
-static void put_query(const struct url_query *q, struct buf *out)
+static void put_query(const struct url_query *q, const char *id, struct buf *out)
 {
 	wire_put_text(out, MERGE_TYPE, q->type, strlen(q->type));
 	wire_put_text(out, MERGE_SELECTOR, q->selector, strlen(q->selector));
 	wire_put_int(out, MERGE_START, q->from_ms);
 	wire_put_int(out, MERGE_END, q->until_ms);
+	if (id) {
+		wire_put_int(out, MERGE_FORMAT, FORMAT_PPROF);
+		wire_put_text(out, strlen(id) == SPAN_DIGITS ? MERGE_SPAN : MERGE_TRACE, id,
+			      strlen(id));
+	}
 	if (q->group_by[0])
 		wire_put_text(out, MERGE_GROUP_BY, q->group_by, strlen(q->group_by));
 }
@@ -304,38 +315,104 @@ static int exchange(const struct http_client_request *rq, struct buf *out, struc
 	return r;
 }
 
-/*
- * The merge_url has room for the longest base, so it is never truncated. A token with a line break
- * is not sent, because it could add headers to the request.
- */
-int url_fetch(const char *url, const char *label, struct buf *out, struct err *err)
+/* Finds the bytes of a field. Returns 1, 0 if it is absent, -EBADMSG. */
+static int find_field(struct wire w, uint32_t number, struct wire *out)
 {
-	const char *token = getenv("CAMEO_TOKEN"), *headers[2];
-	struct http_client_request rq = { .url = url, .headers = headers };
-	_cleanup_(buf_fini) struct buf body = { 0 }, bearer = { 0 };
-	char merge_url[sizeof(((struct url_query *)NULL)->base) + sizeof(merge_path)];
-	struct url_query q;
+	struct wire_field f;
 	int r;
 
-	if (token && !strpbrk(token, "\r\n")) {
-		buf_printf(&bearer, "Authorization: Bearer %s", token);
-		buf_put_byte(&bearer, '\0');
-		if (buf_error(&bearer))
-			return -ENOMEM;
-		headers[rq.n_headers++] = (const char *)bearer.data;
+	while ((r = wire_next(&w, &f)) > 0) {
+		if (f.number != number || f.type != WIRE_LEN)
+			continue;
+		*out = f.bytes;
+		return 1;
 	}
-	r = url_parse_query(url, (int64_t)(clock_unix_ns() / CLOCK_MS_NS), &q, err);
+	return r;
+}
+
+/* Takes the profile out of the response of SelectMergeStacktraces. */
+static int unwrap_profile(const struct buf *answer, struct buf *out, struct err *err)
+{
+	struct wire w = wire_of(answer->data, answer->len);
+	int r = answer->len ? find_field(w, ANSWER_PPROF, &w) : 1;
+
+	if (r > 0 && answer->len)
+		r = find_field(w, PPROF_PROFILE, &w);
+	if (r <= 0)
+		return err_set(err, -EBADMSG,
+			       "the server did not respond with the profile of a span");
+	buf_put(out, w.p, wire_len(w));
+	return buf_error(out);
+}
+
+bool url_is_query(const char *text)
+{
+	struct url_query q;
+
+	return url_is(text) && url_parse_query(text, INT64_MAX / CLOCK_MS_NS, &q, NULL) != -ENOENT;
+}
+
+/*
+ * A token with a line break is not sent, because it could add headers to the request. @headers has
+ * room for one more.
+ */
+static int authorize(struct http_client_request *rq, const char **headers, struct buf *bearer)
+{
+	const char *token = getenv("CAMEO_TOKEN");
+
+	if (!token || strpbrk(token, "\r\n"))
+		return 0;
+	buf_printf(bearer, "Authorization: Bearer %s", token);
+	buf_put_byte(bearer, '\0');
+	headers[rq->n_headers++] = (const char *)bearer->data;
+	return buf_error(bearer);
+}
+
+int url_post(const char *base, const char *path, const char *type, const struct buf *body,
+	     struct buf *out, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf url = { 0 }, bearer = { 0 }, content = { 0 };
+	const char *headers[2];
+	struct http_client_request rq = { .headers = headers,
+					  .body = body->data,
+					  .body_len = body->len };
+	int r = authorize(&rq, headers, &bearer);
+
+	buf_printf(&url, "%s%s", base, path);
+	buf_put_byte(&url, '\0');
+	buf_printf(&content, "Content-Type: %s", type);
+	buf_put_byte(&content, '\0');
+	if (r < 0 || buf_error(&url) || buf_error(&content) || buf_error(body))
+		return -ENOMEM;
+	headers[rq.n_headers++] = (const char *)content.data;
+	rq.url = (const char *)url.data;
+	return exchange(&rq, out, err);
+}
+
+static int get(const char *url, struct buf *out, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf bearer = { 0 };
+	const char *headers[1];
+	struct http_client_request rq = { .url = url, .headers = headers };
+	int r = authorize(&rq, headers, &bearer);
+
+	return r < 0 ? r : exchange(&rq, out, err);
+}
+
+int url_fetch(const char *url, const char *label, const char *id, struct buf *out, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf body = { 0 }, answer = { 0 };
+	struct url_query q;
+	int r = url_parse_query(url, (int64_t)(clock_unix_ns() / CLOCK_MS_NS), &q, err);
+
 	if (r == -ENOENT)
-		return exchange(&rq, out, err);
+		return get(url, out, err);
 	if (r < 0)
 		return r;
 	if (label && !q.group_by[0])
 		snprintf(q.group_by, sizeof(q.group_by), "%s", label);
-	put_query(&q, &body);
-	snprintf(merge_url, sizeof(merge_url), "%s%s", q.base, merge_path);
-	headers[rq.n_headers++] = "Content-Type: application/proto";
-	rq.url = merge_url;
-	rq.body = body.data;
-	rq.body_len = body.len;
-	return buf_error(&body) ? -ENOMEM : exchange(&rq, out, err);
+	put_query(&q, id, &body);
+	r = url_post(q.base, id ? stacks_path : merge_path, "application/proto", &body,
+		     id ? &answer : out, err);
+	return r < 0 || !id ? r : unwrap_profile(&answer, out, err);
 }

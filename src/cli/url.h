@@ -33,9 +33,22 @@ bool url_is(const char *text);
  * Return: 0 and the bytes of the profile, appended to @out; -EINVAL for a malformed URL; the
  * client's or server's error, with the reason in @err.
  */
-int url_fetch(const char *url, const char *label, struct buf *out, struct err *err);
+int url_fetch(const char *url, const char *label, const char *id, struct buf *out, struct err *err);
 
-/* Reads "now-90m", seconds or milliseconds since 1970, or "2026-11-21T08:00:00Z". 0 or -EINVAL. */
+/* Returns true if @text is the URL of a query rather than of a profile. */
+bool url_is_query(const char *text);
+
+/*
+ * Posts @body, of the media type @type, to the method @path of the server at @base, with
+ * $CAMEO_TOKEN. Returns 0 and the response, appended to @out; the errors of url_fetch().
+ */
+int url_post(const char *base, const char *path, const char *type, const struct buf *body,
+	     struct buf *out, struct err *err);
+
+/*
+ * Reads "now-90m", seconds or milliseconds since 1970, or "2026-11-21T08:00:00Z". Returns 0 or
+ * -EINVAL.
+ */
 int url_parse_time(const char *text, int64_t now_ms, int64_t *out_ms);
 
 /* The parts of a query, with the defaults in place of those that the URL omits. */

@@ -117,6 +117,8 @@ static const struct message_field stacks_fields[] = {
 	{ 9, "async", MESSAGE_INNER, 0, &async_message, NULL },
 	FIELD(10, "traceIdSelector", MESSAGE_STRINGS, traces),
 	FIELD(11, "spanSelector", MESSAGE_STRINGS, spans),
+	/* as in SelectMergeProfile, if the response is a pprof */
+	FIELD(100, "groupBy", MESSAGE_STRINGS, group_by),
 };
 static const struct message_field profile_fields[] = {
 	QUERY_FIELDS,
@@ -242,8 +244,7 @@ static const struct api_method methods[] = {
 	METHOD("SelectMergeStacktraces", API_QUERY, &stacks_message, query_check_profiles,
 	       querier_stacktraces, "Merge profiles into a flame graph, a tree or a pprof"),
 	METHOD("SelectMergeSpanProfile", API_QUERY, &span_message, query_check_profiles,
-	       querier_span_stacktraces,
-	       "Merge profiles into a flame graph; spans are not supported"),
+	       querier_span_stacktraces, "Merge the samples of spans into a flame graph or a tree"),
 	METHOD("SelectMergeProfile", API_QUERY, &profile_message, query_check_profiles,
 	       querier_profile, "Merge profiles into a pprof"),
 	METHOD("SelectSeries", API_QUERY, &points_message, query_check_profiles, querier_points,

@@ -61,6 +61,12 @@ static void put_flame(struct response *resp, const struct flame_graph *f)
 	response_end(resp, mark);
 }
 
+/* Bars have no labels. */
+static int refuse_group_by(const struct request *rq, struct rpc *rpc)
+{
+	return rq->group_by.len ? query_invalid(rpc, "\"groupBy\" requires the format pprof") : 0;
+}
+
 static int max_nodes(struct querier_call *q, uint32_t *out)
 {
 	return query_max_nodes(&q->rq[0], FLAME_GRAPH_DEFAULT_NODES, q->rpc, out);
@@ -136,6 +142,8 @@ int querier_stacktraces(struct querier_call *q)
 
 	if (r == 0 && q->rq[0].format == FORMAT_PPROF)
 		return respond_wrapped_profile(q);
+	if (r == 0)
+		r = refuse_group_by(&q->rq[0], q->rpc);
 	if (r == 0 && (q->rq[0].format < 0 || q->rq[0].format == FORMAT_DOT ||
 		       q->rq[0].format > FORMAT_PPROF))
 		r = unsupported_format(q, "flamegraph, tree or pprof");
@@ -195,6 +203,8 @@ int querier_diff(struct querier_call *q)
 		r = query_max_nodes(&q->rq[1], FLAME_GRAPH_DEFAULT_NODES, q->rpc, &right);
 	if (q->rq[0].max_nodes < q->rq[1].max_nodes)
 		max = right;
+	for (int i = 0; r == 0 && i < QUERIER_SIDES; i++)
+		r = refuse_group_by(&q->rq[i], q->rpc);
 	for (int i = 0; r == 0 && i < QUERIER_SIDES; i++)
 		if (q->rq[i].format < 0 || q->rq[i].format > FORMAT_FLAMEGRAPH)
 			r = unsupported_format(q, "flamegraph");

@@ -34,6 +34,7 @@ void query_fini(struct query *q)
 {
 	selector_fini(&q->selector);
 	free(q->type_text);
+	free(q->traced);
 }
 
 int query_invalid(struct rpc *rpc, const char *what)
@@ -171,8 +172,8 @@ static int refuse_unsupported(const struct request *rq, struct rpc *rpc)
 		bool used;
 		const char *why;
 	} all[] = {
-		{ rq->spans.len, "\"spanSelector\" is not supported: spans are not stored" },
-		{ rq->traces.len, "\"traceIdSelector\" is not supported: traces are not stored" },
+		{ rq->spans.len && rq->traces.len,
+		  "\"spanSelector\" and \"traceIdSelector\" in one request are not supported" },
 		{ rq->exemplars > EXEMPLARS_NONE,
 		  "\"exemplarType\" must be NONE: exemplars are not "
 		  "supported" },
@@ -196,6 +197,8 @@ static int check_lists(const struct request *rq, struct rpc *rpc)
 		{ "labelNames", rq->label_names.len, QUERY_MAX_LABELS },
 		{ "callSite", rq->call_site.len, QUERY_MAX_CALL_SITE },
 		{ "profileIdSelector", rq->ids.len, QUERY_MAX_IDS },
+		{ "spanSelector", rq->spans.len, QUERY_MAX_IDS },
+		{ "traceIdSelector", rq->traces.len, QUERY_MAX_IDS },
 	};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
@@ -237,6 +240,28 @@ int query_check_optional_type(struct query *q, const struct request *rq, struct 
 	return r < 0 ? r : parse_selector(q, rq->selector ? rq->selector : "", rpc);
 }
 
+/* Reads ids of spans (8 bytes) or traces (16). */
+static int parse_traced(struct query *q, const struct message_strings *ids, uint8_t bytes,
+			const char *field, struct rpc *rpc)
+{
+	if (!ids->len)
+		return 0;
+	q->traced = calloc(ids->len, sizeof(*q->traced));
+	if (!q->traced)
+		return -ENOMEM;
+	q->sel.traced = q->traced;
+	for (; q->sel.n_traced < ids->len; q->sel.n_traced++) {
+		const char *text = ids->data[q->sel.n_traced];
+		struct store_trace_id *id = &q->traced[q->sel.n_traced];
+
+		if (!text || !traced_parse_id(text, strlen(text), id) || id->len != bytes)
+			return err_set(rpc->err, -EINVAL,
+				       "\"%s\": \"%.40s\" is not an id of %d hexadecimal digits",
+				       field, text ? text : "", 2 * bytes);
+	}
+	return 0;
+}
+
 /*
  * A frame of a call site without a name decodes as NULL and means "". If the type is missing,
  * parse_type() reports that.
@@ -250,6 +275,10 @@ int query_check_profiles(struct query *q, const struct request *rq, struct rpc *
 			rq->call_site.data[i] = "";
 	q->sel.ids = rq->ids.data;
 	q->sel.n_ids = rq->ids.len;
+	if (r == 0)
+		r = parse_traced(q, &rq->spans, 8, "spanSelector", rpc);
+	if (r == 0)
+		r = parse_traced(q, &rq->traces, 16, "traceIdSelector", rpc);
 	return r < 0 || rq->type ? r : parse_type(q, rpc);
 }
 

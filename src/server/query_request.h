@@ -25,8 +25,8 @@ struct request {
 	struct message_strings matchers, label_names, group_by;
 	struct message_strings call_site;     /* names of frames, root first */
 	struct message_strings ids;           /* of profiles */
-	struct message_strings spans, traces; /* not supported; nor are the next two lines */
-	const char *async_id;
+	struct message_strings spans, traces; /* hexadecimal ids of which samples must have one */
+	const char *async_id;                 /* not supported; nor is the next line */
 	int64_t async, pgo_keep;
 	int64_t start, end; /* milliseconds since 1970, both included */
 	int64_t max_nodes, limit;
@@ -49,7 +49,8 @@ struct query {
 	struct store_select sel;
 	struct store_type type; /* of sel; its parts point into type_text */
 	char *type_text;
-	bool is_empty; /* nothing was selected, by store_merge() or a time line */
+	struct store_trace_id *traced; /* of sel */
+	bool is_empty;                 /* nothing was selected, by store_merge() or a time line */
 };
 
 void query_fini(struct query *q);

@@ -114,8 +114,7 @@ int otlp_dictionary_split(struct otlp_dictionary *d, struct wire w)
 	int r;
 
 	while ((r = wire_next(&w, &f)) > 0) {
-		/* Links are never looked up. */
-		if (f.number >= OTLP_N_TABLES || f.number == OTLP_DICT_LINK)
+		if (f.number >= OTLP_N_TABLES)
 			continue;
 		if (d->tables[f.number].len >= max_entries(d, f.number))
 			return proto_read_error(&d->at, -EFBIG, "table %u has more than %u entries",

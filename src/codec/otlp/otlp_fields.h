@@ -51,6 +51,8 @@ enum otlp_sample_field {
 	OTLP_SAMPLE_1_9_LINK = 4,
 };
 
+enum otlp_link_field { OTLP_LINK_TRACE = 1, OTLP_LINK_SPAN = 2 };
+
 enum otlp_value_type_field { OTLP_VALUE_TYPE_TYPE = 1, OTLP_VALUE_TYPE_UNIT = 2 };
 
 enum otlp_stack_field { OTLP_STACK_LOCATIONS = 1 };

@@ -172,8 +172,8 @@ static const struct field stack_fields[] = {
 static const struct message stack = MESSAGE_OF(stack_fields);
 
 static const struct field link_fields[] = {
-	{ "traceId", 1, HEX, NULL },
-	{ "spanId", 2, HEX, NULL },
+	{ "traceId", OTLP_LINK_TRACE, HEX, NULL },
+	{ "spanId", OTLP_LINK_SPAN, HEX, NULL },
 };
 static const struct message link_message = MESSAGE_OF(link_fields);
 

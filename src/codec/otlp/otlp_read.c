@@ -17,6 +17,7 @@
 #include "codec/otlp/otlp_dictionary.h"
 #include "codec/otlp/otlp_fields.h"
 #include "codec/otlp/otlp_layout.h"
+#include "codec/otlp/otlp_link.h"
 #include "profile/profile.h"
 
 enum { OTLP_MAX_TYPES = 64 };
@@ -109,6 +110,28 @@ static int add_labels(struct reader *rd, const struct wire_field *f)
 		if (r < 0)
 			return r;
 	}
+	return r;
+}
+
+static bool has_key(const struct labels *all, uint32_t key)
+{
+	for (size_t i = 0; i < all->len; i++)
+		if (all->data[i].key == key)
+			return true;
+	return false;
+}
+
+/* Adds the ids of a link, except those that the sample has as attributes. */
+static int add_link(struct reader *rd, uint64_t link)
+{
+	struct profile_label ids[OTLP_LINK_LABELS];
+	size_t n;
+	int r = otlp_link_labels(&rd->d, link, ids, &n);
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		if (!has_key(&rd->labels, ids[i].key))
+			r = add_label(rd, &rd->labels,
+				      &(struct otlp_attribute_entry){ ids[i], true, 0 });
 	return r;
 }
 
@@ -322,7 +345,8 @@ static int read_sample(struct reader *rd, struct wire w, size_t type)
 {
 	uint32_t values = rd->old_layout ? OTLP_SAMPLE_1_9_VALUES : OTLP_SAMPLE_VALUES;
 	uint32_t attributes = rd->old_layout ? OTLP_SAMPLE_1_9_ATTRIBUTES : OTLP_SAMPLE_ATTRIBUTES;
-	uint64_t stack = 0;
+	uint32_t link = rd->old_layout ? OTLP_SAMPLE_1_9_LINK : OTLP_SAMPLE_LINK;
+	uint64_t stack = 0, link_index = 0;
 	size_t n_values = 0;
 	int64_t sum = 0;
 	struct wire_field f;
@@ -332,6 +356,8 @@ static int read_sample(struct reader *rd, struct wire w, size_t type)
 	while ((r = wire_next(&w, &f)) > 0) {
 		if (f.number == OTLP_SAMPLE_STACK && f.type == WIRE_VARINT)
 			stack = f.value;
+		else if (f.number == link && f.type == WIRE_VARINT)
+			link_index = f.value;
 		else if (f.number == values)
 			r = sum_values(rd, &f, &sum, &n_values);
 		else if (f.number == attributes)
@@ -345,6 +371,9 @@ static int read_sample(struct reader *rd, struct wire w, size_t type)
 		return proto_read_malformed(&rd->d.at, w);
 	if (!n_values && !rd->times.len)
 		return 0;
+	r = add_link(rd, link_index);
+	if (r < 0)
+		return r;
 	/* Without values, each timestamp counts 1. */
 	return add_sample(rd, stack, type, n_values ? sum : (int64_t)rd->times.len);
 }

@@ -102,6 +102,18 @@ static void malformed_queries_are_refused(void **state)
 	assert_int_equal(url_parse_query(url, NOW, &q, NULL), -EINVAL);
 }
 
+static void a_query_is_a_server_or_has_a_selector(void **state)
+{
+	assert_true(url_is_query("http://h:4040"));
+	assert_true(url_is_query("http://h/?query={a=\"b\"}"));
+	assert_true(
+		url_is_query("http://h/?from=tomorrow")); /* malformed, which fetching reports */
+	assert_false(url_is_query("http://h/debug/pprof/profile"));
+	assert_false(url_is_query("h.pb.gz"));
+	assert_false(url_is_query("-"));
+}
+
 TEST_GROUP(test_url, TEST(times_are_relative_or_since_1970_or_dates),
 	   TEST(a_server_is_queried_for_the_last_hour), TEST(selector_and_range_are_decoded),
-	   TEST(other_urls_are_fetched_unmodified), TEST(malformed_queries_are_refused))
+	   TEST(other_urls_are_fetched_unmodified), TEST(malformed_queries_are_refused),
+	   TEST(a_query_is_a_server_or_has_a_selector))

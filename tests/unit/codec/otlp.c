@@ -423,6 +423,70 @@ static void both_numberings_of_samples_are_understood(void **state)
 	assert_understood(NULL, 0, 3, 3, -1);
 }
 
+static void put_link(struct buf *b, const char *trace, size_t trace_len, const char *span,
+		     size_t span_len)
+{
+	size_t at = wire_begin(b, OTLP_DICT_LINK);
+
+	wire_put_bytes(b, OTLP_LINK_TRACE, trace, trace_len);
+	wire_put_bytes(b, OTLP_LINK_SPAN, span, span_len);
+	wire_end(b, at);
+}
+
+/* A request whose only sample has a link, by the numbers of either version. */
+static struct request linked_request(uint32_t values, uint32_t link, uint64_t index)
+{
+	static const char id[] = "\x01\x23\x45\x67\x89\xab\xcd\xef\xfe\xdc\xba\x98\x76\x54\x32\x10";
+	static const char zeros[16];
+	struct request q = begin_request();
+	size_t at = wire_begin(&q.b, OTLP_PROFILE_SAMPLES);
+
+	wire_put_uint(&q.b, OTLP_SAMPLE_STACK, 1);
+	wire_put_bytes(&q.b, values, "\x07", 1);
+	wire_put_uint(&q.b, link, index);
+	wire_end(&q.b, at);
+	end_request(&q);
+	at = wire_begin(&q.b, OTLP_REQUEST_DICTIONARY);
+	put_link(&q.b, NULL, 0, NULL, 0);
+	put_link(&q.b, id, 16, id + 8, 8);
+	put_link(&q.b, zeros, 16, id, 8);
+	put_link(&q.b, id, 8, id, 16);
+	wire_end(&q.b, at);
+	return q;
+}
+
+static void links_become_labels(void **state)
+{
+	static const struct {
+		uint64_t index;
+		const char *trace, *span;
+	} cases[] = {
+		{ 0, NULL, NULL },
+		{ 1, "0123456789abcdeffedcba9876543210", "fedcba9876543210" },
+		{ 2, NULL, "0123456789abcdef" },
+		{ 3, NULL, NULL },
+		{ 4, NULL, NULL },
+		{ UINT64_MAX, NULL, NULL },
+	};
+
+	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		struct request q = i % 2 ? linked_request(OTLP_SAMPLE_1_9_VALUES,
+							  OTLP_SAMPLE_1_9_LINK, cases[i / 2].index)
+					 : linked_request(OTLP_SAMPLE_VALUES, OTLP_SAMPLE_LINK,
+							  cases[i / 2].index);
+		const char *trace = cases[i / 2].trace, *span = cases[i / 2].span;
+		struct profile *p;
+
+		assert_int_equal(otlp_read(&p, q.b.data, q.b.len, NULL, NULL), 0);
+		assert_int_equal(profile_sample(p, 0).values[0], 7);
+		assert_int_equal(profile_sample(p, 0).n_labels, !!trace + !!span);
+		assert_true(!trace || has_label(p, 0, "trace_id", trace, 0));
+		assert_true(!span || has_label(p, 0, "span_id", span, 0));
+		buf_fini(&q.b);
+		profile_free(p);
+	}
+}
+
 static void references_of_a_resource_are_resolved(void **state)
 {
 	struct buf b = { 0 };
@@ -570,7 +634,7 @@ TEST_GROUP(test_otlp, TEST(random_profiles_are_read_back), TEST(times_are_read_b
 	   TEST(a_profile_that_is_too_large_continues_in_another_request),
 	   TEST(an_empty_profile_is_omitted), TEST(labels_are_renamed_and_omitted),
 	   TEST(file_attributes_have_the_names_of_the_conventions), TEST(invalid_utf8_is_replaced),
-	   TEST(both_numberings_of_samples_are_understood),
+	   TEST(both_numberings_of_samples_are_understood), TEST(links_become_labels),
 	   TEST(references_of_a_resource_are_resolved), TEST(references_to_nothing_are_refused),
 	   TEST(tables_that_refer_to_nothing_are_refused),
 	   TEST(a_request_without_a_dictionary_is_refused), TEST(limits_on_requests_are_enforced),

@@ -163,17 +163,23 @@ static void a_diff_has_both_sides_in_each_bar(void **state)
 	scene_end(&s);
 }
 
-static void spans_and_traces_are_refused_and_no_span_means_all(void **state)
+static void spans_and_traces_are_checked_and_no_span_means_all(void **state)
 {
 	struct scene s;
 
 	scene_begin_with_data(&s, NULL);
 	scene_refuses(&s, QUERIER "SelectMergeSpanProfile",
-		      "{" SHOP ",\"spanSelector\":[\"9a517183f26a089d\"]}", 501, "unimplemented",
+		      "{" SHOP ",\"spanSelector\":[\"9a517183f26a089\"]}", 400, "invalid_argument",
 		      "spanSelector");
 	scene_refuses(&s, QUERIER "SelectMergeStacktraces",
-		      "{" SHOP ",\"traceIdSelector\":[\"9a517183f26a089d\"]}", 501, "unimplemented",
-		      "traceIdSelector");
+		      "{" SHOP ",\"traceIdSelector\":[\"9a517183f26a089d\"]}", 400,
+		      "invalid_argument", "traceIdSelector");
+	scene_refuses(&s, QUERIER "SelectMergeStacktraces",
+		      "{" SHOP ",\"spanSelector\":[\"9a517183f26a089d\"],"
+		      "\"traceIdSelector\":[\"9a517183f26a089d9a517183f26a089d\"]}",
+		      501, "unimplemented", "traceIdSelector");
+	scene_refuses(&s, QUERIER "SelectMergeStacktraces", "{" SHOP ",\"groupBy\":[\"instance\"]}",
+		      400, "invalid_argument", "groupBy");
 	expect_flame(&s, QUERIER "SelectMergeStacktraces",
 		     "{" SHOP ",\"maxNodes\":1,\"spanSelector\":[],\"traceIdSelector\":[]}", 1,
 		     "total:0/210000000/0\n"
@@ -191,4 +197,4 @@ static void spans_and_traces_are_refused_and_no_span_means_all(void **state)
 TEST_GROUP(test_querier_stacks, TEST(a_flame_graph_has_the_recorded_levels),
 	   TEST(a_call_site_selects_the_stacks_below_it), TEST(a_tree_has_the_recorded_bytes),
 	   TEST(a_merged_profile_is_a_pprof), TEST(a_diff_has_both_sides_in_each_bar),
-	   TEST(spans_and_traces_are_refused_and_no_span_means_all))
+	   TEST(spans_and_traces_are_checked_and_no_span_means_all))
