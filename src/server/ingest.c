@@ -9,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/utc.h"
+#include "base/utf8.h"
 #include "profile/profile.h"
 #include "server/ingest_symbolizer.h"
 #include "server/pools.h"
@@ -147,11 +149,51 @@ void ingest_labels_finish(struct ingest_labels *l, const char *service)
 	qsort(l->v, l->n, sizeof(*l->v), cmp_label);
 }
 
-/* The array is copied, the strings are not: they live in the request or in in->memory. */
-static int copy_labels(struct ingest *in, const struct ingest_labels *l,
-		       const struct store_label **out)
+/* Like the strings of a profile, a label is one line of valid UTF-8. */
+static int clean_text(struct ingest *in, const char **io)
+{
+	struct buf line = { 0 };
+
+	if (utf8_is_line(*io, strlen(*io)))
+		return 0;
+	utf8_put_line(&line, *io, strlen(*io));
+	buf_put_byte(&line, 0);
+	if (buf_error(&line) || vec_push(&in->memory, line.data) < 0) {
+		buf_fini(&line);
+		return -ENOMEM;
+	}
+	*io = (const char *)line.data;
+	return 1;
+}
+
+/* Cleaning may change the order of names and make two of them equal; the first one counts then. */
+static int clean_labels(struct ingest *in, struct store_label *l, size_t *n)
+{
+	bool is_changed = false;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < *n; i++) {
+		int name = clean_text(in, &l[i].name), value = clean_text(in, &l[i].value);
+
+		if (name < 0 || value < 0)
+			return -ENOMEM;
+		is_changed |= name > 0;
+	}
+	if (!is_changed)
+		return 0;
+	qsort(l, *n, sizeof(*l), cmp_label);
+	for (size_t i = 0; i < *n; i++)
+		if (!kept || strcmp(l[kept - 1].name, l[i].name) != 0)
+			l[kept++] = l[i];
+	*n = kept;
+	return 0;
+}
+
+/* The array is copied; the strings live in the request or in in->memory. */
+static int copy_labels(struct ingest *in, const struct ingest_labels *l, struct store_profile *out)
 {
 	struct store_label *labels = malloc((l->n + 1) * sizeof(*labels));
+	int r;
 
 	if (!labels)
 		return -ENOMEM;
@@ -160,8 +202,11 @@ static int copy_labels(struct ingest *in, const struct ingest_labels *l,
 		return -ENOMEM;
 	}
 	memcpy(labels, l->v, l->n * sizeof(*labels));
-	*out = labels;
-	return 0;
+	out->name = l->name;
+	out->labels = labels;
+	out->n_labels = l->n;
+	r = clean_text(in, &out->name);
+	return r < 0 ? r : clean_labels(in, labels, &out->n_labels);
 }
 
 /* The message contains the time, because a wrong clock of the agent is the usual cause. */
@@ -216,7 +261,7 @@ static int check_names(const struct ingest *in, const struct profile *p, struct 
 int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char *id,
 		   struct profile *p, struct err *err)
 {
-	struct store_profile sp = { .name = l->name, .n_labels = l->n, .id = id, .profile = p };
+	struct store_profile sp = { .id = id, .profile = p };
 	int64_t time_ns = profile_meta(p)->time_ns;
 	int r;
 
@@ -226,6 +271,8 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 	}
 	r = check_times(in, profile_meta(p), err);
 	if (r == 0)
+		r = copy_labels(in, l, &sp);
+	if (r == 0)
 		r = series_check(&sp, err);
 	if (r == 0)
 		r = check_names(in, p, err);
@@ -234,9 +281,6 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 	if (in->profiles.len >= MAX_PROFILES)
 		return err_set(err, -EINVAL, "the request has more than %d profiles; split it",
 			       MAX_PROFILES);
-	r = copy_labels(in, l, &sp.labels);
-	if (r < 0)
-		return r;
 	sp.id_time_ns = time_ns;
 	sp.time_ns = time_ns ? time_ns : in->now_ns;
 	return vec_push(&in->profiles, sp);

@@ -11,6 +11,18 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
+void response_put_string(struct response *resp, uint32_t number, const char *name, const char *s)
+{
+	if (!s[0])
+		return;
+	if (!resp->is_json) {
+		wire_put_text(resp->out, number, s, strlen(s));
+		return;
+	}
+	json_key(&resp->json, name);
+	json_str(&resp->json, s);
+}
+
 void response_put_int(struct response *resp, uint32_t number, const char *name, int64_t v)
 {
 	if (!resp->is_json) {
@@ -85,7 +97,7 @@ void response_put_item(struct response *resp, uint32_t number, const char *s)
 	if (resp->is_json)
 		json_str(&resp->json, s);
 	else
-		wire_put_bytes(resp->out, number, s, strlen(s));
+		wire_put_text(resp->out, number, s, strlen(s));
 }
 
 void response_end_list(struct response *resp)

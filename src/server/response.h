@@ -26,21 +26,11 @@ static inline struct response response_to(struct buf *out, bool is_json)
 }
 
 /*
- * A field with its default value is omitted, as proto3 requires. Strings are written unmodified in
- * protobuf, although proto3 requires UTF-8: they are labels and names that clients sent.
+ * A field with its default value is omitted, and bytes of a string that are not UTF-8 are replaced
+ * by U+FFFD, as proto3 requires: decoders refuse a whole message for one such string, and stores
+ * may hold some of older versions.
  */
-static inline void response_put_string(struct response *resp, uint32_t number, const char *name,
-				       const char *s)
-{
-	if (!s[0])
-		return;
-	if (!resp->is_json) {
-		wire_put_bytes(resp->out, number, s, __builtin_strlen(s));
-		return;
-	}
-	json_key(&resp->json, name);
-	json_str(&resp->json, s);
-}
+void response_put_string(struct response *resp, uint32_t number, const char *name, const char *s);
 
 /* @number is the field's number in protobuf, @name its name in JSON. */
 void response_put_int(struct response *resp, uint32_t number, const char *name, int64_t v);

@@ -180,6 +180,77 @@ static void times_and_durations_are_within_bounds(void **state)
 	ingest_fini(&in);
 }
 
+/* A profile with one sample of @n labels. */
+static struct profile *labelled_profile(int n)
+{
+	struct profile_label labels[100] = { 0 };
+	struct profile_sample s = { .n_labels = (uint32_t)n, .labels = labels };
+	const int64_t value = 1;
+	struct profile *p = NULL;
+	char text[16];
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_add_sample_type(p, "cpu", "nanoseconds"), 0);
+	assert_int_equal(profile_add_stack(p, NULL, 0, &s.stack), 0);
+	for (int i = 0; i < n; i++) {
+		int len = snprintf(text, sizeof(text), "label%d", i);
+
+		assert_int_equal(profile_add_string(p, text, (size_t)len, &labels[i].key), 0);
+		labels[i].str = labels[i].key;
+	}
+	s.values = &value;
+	assert_int_equal(profile_add_sample(p, &s), 0);
+	return p;
+}
+
+/* "label0" is a label of both and counts once. */
+static void series_and_sample_have_at_most_64_labels_together(void **state)
+{
+	static const struct {
+		int n, r;
+	} cases[] = { { 63, 0 }, { 64, -EINVAL }, { 100, -EINVAL } };
+	struct ingest in;
+
+	ingest_init(&in, 0);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ingest_labels l = { .name = "process_cpu" };
+		struct err err = { 0 };
+
+		assert_int_equal(label(&l, "label0", "of the series", &err), 0);
+		ingest_labels_finish(&l, "shop");
+		assert_int_equal(ingest_profile(&in, &l, NULL, labelled_profile(cases[i].n), &err),
+				 cases[i].r);
+	}
+	assert_int_equal(in.profiles.len, 1);
+	ingest_fini(&in);
+}
+
+/* Names that are equal once they are clean count as one label. */
+static void names_and_labels_are_lines_of_utf8(void **state)
+{
+	struct ingest_labels l = { 0 };
+	const struct store_profile *p;
+	struct err err = { 0 };
+	struct ingest in;
+
+	ingest_init(&in, 0);
+	assert_int_equal(label(&l, "__name__", "cpu\xff", &err), 0);
+	assert_int_equal(label(&l, "z\n", "1\x1b[31m", &err), 0);
+	assert_int_equal(label(&l, "z ", "2", &err), 0);
+	assert_int_equal(label(&l, "\x07", "\xc3\xa4\xc0\x80", &err), 0);
+	ingest_labels_finish(&l, "shop\r");
+	assert_int_equal(ingest_profile(&in, &l, NULL, labelled_profile(1), &err), 0);
+	p = &in.profiles.data[0];
+	assert_string_equal(p->name, "cpu\xef\xbf\xbd");
+	assert_int_equal(p->n_labels, 3);
+	assert_string_equal(p->labels[0].name, " ");
+	assert_string_equal(p->labels[0].value, "\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd");
+	assert_string_equal(p->labels[1].name, "service_name");
+	assert_string_equal(p->labels[1].value, "shop ");
+	assert_string_equal(p->labels[2].name, "z ");
+	ingest_fini(&in);
+}
+
 static void only_errors_of_the_profile_itself_refuse_it(void **state)
 {
 	const struct err why = { -EINVAL, "first" }, other = { -EFBIG, "second" };
@@ -251,6 +322,8 @@ TEST_GROUP(test_ingest, TEST(labels_are_checked_one_by_one),
 	   TEST(labels_for_the_server_are_not_stored), TEST(a_series_has_at_most_40_labels),
 	   TEST(labels_are_sorted_and_have_a_service), TEST(a_timestamp_may_be_10_minutes_ahead),
 	   TEST(a_request_has_at_most_10000_profiles), TEST(times_and_durations_are_within_bounds),
+	   TEST(series_and_sample_have_at_most_64_labels_together),
+	   TEST(names_and_labels_are_lines_of_utf8),
 	   TEST(only_errors_of_the_profile_itself_refuse_it),
 	   TEST(what_exceeds_the_quota_is_refused_alone),
 	   TEST(a_copied_text_lives_as_long_as_the_request))

@@ -35,6 +35,7 @@ int test_query_results(void);
 int test_readiness(void);
 int test_render(void);
 int test_request_log(void);
+int test_response(void);
 int test_retention(void);
 int test_secret(void);
 int test_sessions(void);
@@ -54,7 +55,7 @@ int main(int argc, char **argv)
 	       test_page_api_tables() + test_page_api_trees() + test_pprof_json() + test_push() +
 	       test_querier() + test_querier_labels() + test_querier_points() +
 	       test_querier_stacks() + test_query_request() + test_query_results() +
-	       test_readiness() + test_render() + test_request_log() +
+	       test_readiness() + test_render() + test_request_log() + test_response() +
 	       test_retention() + test_secret() + test_sessions() + test_server() +
 	       test_symbolized_files() + test_tenant_limits() + test_watcher();
 }
