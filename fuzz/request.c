@@ -33,7 +33,7 @@ static const struct message_field inner_fields[] = {
 	{ 1, "text", MESSAGE_STRING, offsetof(struct inner, text), NULL, NULL },
 	{ 2, "number", MESSAGE_DOUBLE, offsetof(struct inner, number), NULL, NULL },
 };
-static const struct message inner = { inner_fields, 2, sizeof(struct inner) };
+static const struct message inner = { inner_fields, 2, sizeof(struct inner), false };
 static const char *const names[] = { "ZERO", "ONE", NULL };
 
 static const struct message_field outer_fields[] = {
@@ -45,7 +45,7 @@ static const struct message_field outer_fields[] = {
 	{ 6, "list", MESSAGE_LIST, offsetof(struct outer, list), &inner, NULL },
 	{ 7, "inner", MESSAGE_INNER, offsetof(struct outer, inner), &inner, NULL },
 };
-static const struct message outer = { outer_fields, 7, sizeof(struct outer) };
+static const struct message outer = { outer_fields, 7, sizeof(struct outer), false };
 
 /* Checks that the result is readable: strings are terminated, and byte ranges exist. */
 static void touch(const struct outer *o)

@@ -389,6 +389,9 @@ static int read_json(struct reader *rd, const struct message *m, void *out)
 			r = json_value(rd, f, out);
 			continue;
 		}
+		if (m->is_strict)
+			return err_set(rd->err, -EBADMSG, "request: unknown field \"%.64s\"",
+				       (const char *)rd->json.text.data);
 		note_ignored(rd, (const char *)rd->json.text.data);
 		r = json_read_skip(&rd->json);
 	}

@@ -58,6 +58,7 @@ struct message_field {
 struct message {
 	const struct message_field *fields;
 	size_t n, size;
+	bool is_strict; /* unknown fields in JSON are refused */
 };
 
 enum {

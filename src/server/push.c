@@ -41,25 +41,27 @@ static const struct message_field label_fields[] = {
 	{ 1, "name", MESSAGE_STRING, offsetof(struct store_label, name), NULL, NULL },
 	{ 2, "value", MESSAGE_STRING, offsetof(struct store_label, value), NULL, NULL },
 };
-static const struct message label_message = { label_fields, 2, sizeof(struct store_label) };
+static const struct message label_message = { label_fields, 2, sizeof(struct store_label), false };
 
 static const struct message_field sample_fields[] = {
 	{ 1, "rawProfile", MESSAGE_BYTES, offsetof(struct pushed_sample, raw), NULL, NULL },
 	{ 2, "ID", MESSAGE_STRING, offsetof(struct pushed_sample, id), NULL, NULL },
 };
-static const struct message sample_message = { sample_fields, 2, sizeof(struct pushed_sample) };
+static const struct message sample_message = { sample_fields, 2, sizeof(struct pushed_sample),
+					       false };
 
 static const struct message_field series_fields[] = {
 	{ 1, "labels", MESSAGE_LIST, offsetof(struct pushed_series, labels), &label_message, NULL },
 	{ 2, "samples", MESSAGE_LIST, offsetof(struct pushed_series, samples), &sample_message,
 	  NULL },
 };
-static const struct message series_message = { series_fields, 2, sizeof(struct pushed_series) };
+static const struct message series_message = { series_fields, 2, sizeof(struct pushed_series),
+					       false };
 
 static const struct message_field push_fields[] = {
 	{ 1, "series", MESSAGE_LIST, offsetof(struct pushed, series), &series_message, NULL },
 };
-static const struct message push_message = { push_fields, 1, sizeof(struct pushed) };
+static const struct message push_message = { push_fields, 1, sizeof(struct pushed), false };
 
 /* __name__ is the only label that must exist. Labels need no order. */
 static int read_labels(const struct message_list *from, struct ingest_labels *out, struct err *err)

@@ -42,7 +42,7 @@ struct location {
 static const struct message_field site_fields[] = {
 	{ 1, "name", MESSAGE_STRING, offsetof(struct location, name), NULL, NULL },
 };
-static const struct message site_message = { site_fields, 1, sizeof(struct location) };
+static const struct message site_message = { site_fields, 1, sizeof(struct location), false };
 
 static const struct message_field go_pgo_fields[] = {
 	FIELD(1, "keepLocations", MESSAGE_INT, pgo_keep),
@@ -165,14 +165,14 @@ static const struct message span_message = FIELDS(span_fields);
 static const struct message profile_message = FIELDS(profile_fields);
 static const struct message points_message = FIELDS(points_fields);
 static const struct message heatmap_message = FIELDS(heatmap_fields);
-static const struct message none_message = { NULL, 0, sizeof(struct request) };
+static const struct message none_message = { NULL, 0, sizeof(struct request), false };
 
 /* Both queries of Diff are decoded into one array of struct request. */
 static const struct message_field diff_fields[] = {
 	{ 1, "left", MESSAGE_INNER, 0, &stacks_message, NULL },
 	{ 2, "right", MESSAGE_INNER, sizeof(struct request), &stacks_message, NULL },
 };
-static const struct message diff_message = { diff_fields, 2, 2 * sizeof(struct request) };
+static const struct message diff_message = { diff_fields, 2, 2 * sizeof(struct request), false };
 
 /* A method: how its request is decoded and validated. Without @check it validates by itself. */
 struct querier_method {

@@ -103,5 +103,5 @@ int query_max_nodes(const struct request *rq, int64_t normal, struct rpc *rpc, u
 /* A message with the fields in the array @a, decoded into a @type. */
 #define MESSAGE_OF(a, type)                                                                        \
 	{                                                                                          \
-		a, sizeof(a) / sizeof((a)[0]), sizeof(type)                                        \
+		a, sizeof(a) / sizeof((a)[0]), sizeof(type), false                                 \
 	}

@@ -25,7 +25,7 @@ struct outer {
 static const struct message_field inner_fields[] = {
 	{ 1, "innerText", MESSAGE_STRING, offsetof(struct inner, text), NULL, NULL },
 };
-static const struct message inner = { inner_fields, 1, sizeof(struct inner) };
+static const struct message inner = { inner_fields, 1, sizeof(struct inner), false };
 static const char *const names[] = { "ZERO", "ONE", NULL };
 
 static const struct message_field outer_fields[] = {
@@ -34,7 +34,7 @@ static const struct message_field outer_fields[] = {
 	{ 3, "bytes", MESSAGE_BYTES, offsetof(struct outer, bytes), NULL, NULL },
 	{ 4, "list", MESSAGE_LIST, offsetof(struct outer, list), &inner, NULL },
 };
-static const struct message outer = { outer_fields, 4, sizeof(struct outer) };
+static const struct message outer = { outer_fields, 4, sizeof(struct outer), false };
 
 static void assert_whole(const struct outer *o)
 {

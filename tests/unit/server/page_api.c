@@ -63,28 +63,30 @@ static void only_json_is_spoken(void **state)
 	scene_begin(&s, NULL);
 	assert_int_equal(scene_send(&s, "POST", PAGE "Storage", proto, "", 0), 415);
 	assert_int_equal(scene_get(&s, PAGE "Storage"), 405);
-	assert_int_equal(scene_post(&s, PAGE "Storage", "{\"unknown\":[1,{}]}"), 200);
+	scene_refuses(&s, PAGE "Storage", "{\"unknown\":[1,{}]}", 400, "invalid_argument",
+		      "unknown field");
 	scene_refuses(&s, PAGE "Nothing", "{}", 404, "unimplemented", "Nothing");
 	scene_end(&s);
 }
 
 static void the_limit_of_rows_is_checked(void **state)
 {
-	static const char *const methods[] = { "Functions", "Executables", "Groups", "Movers" };
+	static const char *const requests[][2] = {
+		{ PAGE "Functions", ALL },
+		{ PAGE "Executables", ALL },
+		{ PAGE "Groups", ALL ",\"label\":\"region\"" },
+		{ PAGE "Movers", "\"left\":{" ALL "},\"right\":{" ALL "}" },
+	};
+	static const int limits[] = { -1, 100001 };
 	struct scene s;
 
 	scene_begin_with_data(&s, NULL);
-	for (size_t i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
-		char path[64];
+	for (size_t i = 0; i < 2 * sizeof(requests) / sizeof(requests[0]); i++) {
+		char json[1024];
 
-		snprintf(path, sizeof(path), PAGE "%s", methods[i]);
-		/* the sides of Movers are read into the same fields as a single query */
-		scene_refuses(&s, path,
-			      "{" ALL ",\"right\":{" ALL "},\"label\":\"region\",\"limit\":-1}",
-			      400, "invalid_argument", "limit");
-		scene_refuses(&s, path,
-			      "{" ALL ",\"right\":{" ALL "},\"label\":\"region\",\"limit\":100001}",
-			      400, "invalid_argument", "limit");
+		snprintf(json, sizeof(json), "{%s,\"limit\":%d}", requests[i / 2][1],
+			 limits[i % 2]);
+		scene_refuses(&s, requests[i / 2][0], json, 400, "invalid_argument", "limit");
 	}
 	scene_end(&s);
 }
