@@ -98,7 +98,7 @@ static int read_sample(struct ingest *in, const struct ingest_labels *labels,
 
 /* Labels that are invalid refuse all profiles of the series @nth. */
 static int read_series(struct ingest *in, const struct pushed_series *s, size_t nth,
-		       const struct codec_limits *max)
+		       const struct codec_limits *max, struct err *out)
 {
 	const struct pushed_sample *samples = (const void *)s->samples.data;
 	struct err of_labels = { 0 };
@@ -113,6 +113,8 @@ static int read_series(struct ingest *in, const struct pushed_series *s, size_t 
 			continue;
 		err_set(&where, r, "series %zu: %s", nth, err.msg);
 		r = ingest_refuse(in, r, &where);
+		if (r < 0 && err.msg[0])
+			err_set(out, r, "%s", where.msg);
 	}
 	return r;
 }
@@ -129,7 +131,7 @@ static int read_push(struct rpc *rpc, struct ingest *in, struct message_memory *
 	if (r == 0 && !pushed.series.len)
 		return err_set(rpc->err, -EINVAL, "request has no series");
 	for (size_t i = 0; r == 0 && i < pushed.series.len; i++)
-		r = read_series(in, &series[i], i, &max);
+		r = read_series(in, &series[i], i, &max, rpc->err);
 	return r;
 }
 

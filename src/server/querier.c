@@ -246,7 +246,7 @@ static const struct api_method methods[] = {
 	METHOD("SelectMergeSpanProfile", API_QUERY, &span_message, query_check_profiles,
 	       querier_span_stacktraces, "Merge the samples of spans into a flame graph or a tree"),
 	METHOD("SelectMergeProfile", API_QUERY, &profile_message, query_check_profiles,
-	       querier_profile, "Merge profiles into a pprof"),
+	       querier_profile, "Merge profiles into a pprof file"),
 	METHOD("SelectSeries", API_QUERY, &points_message, query_check_profiles, querier_points,
 	       "Sum values over time"),
 	METHOD("SelectHeatmap", API_QUERY, &heatmap_message, query_check_profiles, querier_heatmap,

@@ -125,7 +125,7 @@ static const struct api_method methods[] = {
 	{ "/settings.v1.SettingsService/Get", connect_call, status_settings, API_CLIENT, API_FREE,
 	  "Return the stored settings, which are always empty", NULL, NULL },
 	{ "/ready", connect_get, status_ready, API_OPEN, API_FREE,
-	  "Report whether the server can store and answer", NULL, NULL },
+	  "Report whether the server can store profiles and answer queries", NULL, NULL },
 	{ "/metrics", connect_get, status_metrics, API_READ_ALL, API_FREE,
 	  "Return metrics for Prometheus", NULL, NULL },
 	{ "/api/v1/status/buildinfo", connect_get, status_build, API_CLIENT, API_FREE,

@@ -37,14 +37,13 @@ static int parse_relative(const char *s, int64_t now_ns, int64_t *out)
 
 int time_arg_parse(const char *s, int64_t now_ns, int64_t *out)
 {
-	int64_t v;
+	int64_t v, unit_ns;
 
 	if (!strncmp(s, "now", 3))
 		return parse_relative(s + 3, now_ns, out);
 	if (decimal_parse(s, &v) < 0 || v <= 0)
 		return -EINVAL;
-	*out = v < 100000000000LL      ? v * CLOCK_SECOND_NS
-	       : v < 100000000000000LL ? v * CLOCK_MS_NS
-				       : v;
-	return 0;
+	unit_ns = v < 100000000000LL ? CLOCK_SECOND_NS : v < 100000000000000LL ? CLOCK_MS_NS : 1;
+	/* nanoseconds of 64 bits end in 2262 */
+	return __builtin_mul_overflow(v, unit_ns, out) ? -EINVAL : 0;
 }

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -54,9 +55,9 @@ def check_selectors(server):
             if (method, field) == ("SelectMergeProfile", "spanSelector"):
                 continue  # this method has no such field
             status, got = server.query(method, profileTypeID=CPU, labelSelector="{}",
-                                       **{field: ["0102030405060708"]})
-            check("%s refuses %s" % (method, field), status == 501 and
-                  got["code"] == "unimplemented" and field in got["message"], (status, got))
+                                       **{field: ["0102030405060708", "0"]})
+            check("%s refuses what is not an id in %s" % (method, field), status == 400 and
+                  got["code"] == "invalid_argument" and field in got["message"], (status, got))
             status, got = server.query(method, profileTypeID=CPU, labelSelector="{}", **{field: []})
             check("%s accepts an empty %s" % (method, field), status == 200, (status, got))
 
@@ -132,6 +133,21 @@ def first_free(pid):
     return min(set(range(len(used) + 1)) - {int(f) for f in used})
 
 
+def check_last_descriptor(server):
+    """A connection that takes the server's last descriptor is kept although it says nothing at first."""
+    where = urllib.parse.urlparse(server.url)
+    connection = http.client.HTTPConnection(where.hostname, where.port, timeout=60)
+    connection.connect()
+    closed, _, _ = select.select([connection.sock], [], [], 1)
+    check("the connection with the last descriptor is kept", not closed)
+    if not closed:
+        connection.request("GET", "/ready")
+        status = connection.getresponse().status
+        check("and answered: without descriptors it is not ready", status == 503, status)
+    connection.close()
+    first_free(server.process.pid)
+
+
 def check_failures_inside(cameo, directory):
     queries = [(QUERIER + "SelectMergeStacktraces", json.dumps(
         {**RANGE, "profileTypeID": CPU, "labelSelector": "{}"}).encode(), "application/json", 0),
@@ -158,6 +174,7 @@ def check_failures_inside(cameo, directory):
     server = Server(cameo, data)
     limit = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (first_free(server.process.pid) + 1, limit[1]))
+    check_last_descriptor(server)
     check_retryable("without descriptors", server, 503, 503, pushes() + queries[:1])
     resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, limit)
     check("with descriptors queries work", server.query(

@@ -214,8 +214,57 @@ def check_bombs(cameo, directory):
     check("of 60 of them at once, those beyond half of the memory are refused for good",
           status in (400, 422) and "--memory" in got["message"], (status, got))
     check("the server stays within its limit", peak_mib(server) < 128, peak_mib(server))
+    check_many_fields(server)
     check("and works", push(server, *DATA[0], "after")[0] == 200)
     server.stop()
+
+
+def check_many_fields(server):
+    """A field of two bytes needs up to a hundred when it is decoded, a line of ten three hundred."""
+    proto = {"Content-Type": "application/proto"}
+    label = message((1, message((1, b"\x0a\0" * 4000000))))
+    for name, path, body in (
+            ("texts of a query", QUERIER + "SelectMergeStacktraces", b"\x0a\0" * 12000000),
+            ("texts of a look-up", QUERIER + "LabelNames", b"\x0a\0" * 12000000),
+            ("series", "/push.v1.PusherService/Push", b"\x0a\2\x12\0" * 1000000),
+            ("names of a label", "/push.v1.PusherService/Push", label)):
+        status = server.ask(path, body, proto)[0]
+        check("millions of %s are refused" % name, status in (400, 422, 429), status)
+    folded = b"".join(b"f%d 1\n" % i for i in range(1000000))
+    status = server.ask("/ingest?name=bomb.cpu&from=%d" % BASE_S, folded, {})[0]
+    check("a million distinct stacks are refused", status in (422, 429), status)
+    check("and need no more memory", peak_mib(server) < 128, peak_mib(server))
+
+
+def amplifying():
+    """A profile of 12 MB of names, of which each of 20,000 stacks has 120: written out, they are 144 GB."""
+    names = ["a" * 60000 + str(i) for i in range(200)]
+    return b"".join([
+        message((1, message((1, 1), (2, 2)))),
+        *(message((2, message((1, [(i * 7 + j * 13 + i * j) % 200 + 1 for j in range(120)]), (2, [1])))) for i in range(20000)),
+        *(message((4, message((1, i + 1), (4, message((1, i + 1)))))) for i in range(200)),
+        *(message((5, message((1, i + 1), (2, 3 + i)))) for i in range(200)),
+        *(message((6, x)) for x in ["", "cpu", "nanoseconds", *names]),
+        message((9, BASE_S * 10**9), (10, 10**10), (11, message((1, 1), (2, 2))), (12, 10**7))])
+
+
+def check_responses(cameo, directory):
+    """A response has a limit, however small the profiles and the question are."""
+    server = Server(cameo, os.path.join(directory, "responses"), "--memory", "256M")
+    labels = [(1, message((1, k), (2, v))) for k, v in (("__name__", "process_cpu"), ("service_name", "names"))]
+    body = message((1, message(*labels, (2, message((1, gzip.compress(amplifying())))))))
+    status = server.ask("/push.v1.PusherService/Push", body, {"Content-Type": "application/proto"})[0]
+    check("a profile with long names is stored", status == 200, status)
+    where = "/api/v1/profile?type=%s&query=%%7B%%7D&from=%d&until=%d&format=" % (CPU, RANGE["start"], RANGE["end"])
+    for form, expected in (("folded", 422), ("svg", 422), ("chrome", 422), ("speedscope", 200), ("pprof", 200)):
+        status, _, got = server.ask(where + form)
+        check("a download as %s: status %d" % (form, expected), status == expected, (status, got[:300]))
+    for form in ("TREE", "FLAMEGRAPH"):
+        status, got = server.query("SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}", format="PROFILE_FORMAT_" + form, maxNodes=1 << 20)
+        check("a %s of all nodes: refused, or small" % form.lower(), status in (200, 422) and len(str(got)) < 64 << 20, status)
+    check("the server stays within its limit", peak_mib(server) < 256, peak_mib(server))
+    check("and works", push(server, *DATA[0], "after")[0] == 200)
+    check("and stops", server.stop() == 0)
 
 
 def check_connections(server):
@@ -394,6 +443,9 @@ def check_evicted(cameo, directory):
     server.stop()
 
 
+SILENT_S = 10  # DEFAULT_TIMEOUT_MS of src/symbol/debuginfod.c
+
+
 def check_symbols(cameo, directory):
     """A debuginfod server that accepts connections and says nothing."""
     silent = socket.create_server(("127.0.0.1", 0))
@@ -422,7 +474,7 @@ def check_symbols(cameo, directory):
     for name in ("ready", "push"):
         slowest = max(t for t, _ in took[name])
         check("%s does not wait for a silent debuginfod server" % name,
-              all(ok for _, ok in took[name]) and slowest < 2, slowest)
+              all(ok for _, ok in took[name]) and slowest < SILENT_S / 2, slowest)
     check("profiles without symbols are stored", all(ok for _, ok in took["unnamed"]) and len(took["unnamed"]) == 20)
     check("all of them are there", server.query("SelectMergeStacktraces", profileTypeID=CPU,
                                                 labelSelector='{service_name="raw"}')[1]["flamegraph"]["total"] == "200000000")
@@ -556,6 +608,7 @@ def main():
         check_series(sys.argv[1], directory)
         check_memory(sys.argv[1], directory)
         check_bombs(sys.argv[1], directory)
+        check_responses(sys.argv[1], directory)
         check_queue(sys.argv[1], directory)
         check_tenant_queries(sys.argv[1], directory)
         check_rates(sys.argv[1], directory)

@@ -57,7 +57,7 @@ def connect(server, room=4096):
 
 
 def is_open(s):
-    """Reads what has arrived."""
+    """Reads what has arrived: the end of a connection follows what the server's kernel had buffered."""
     s.setblocking(False)
     try:
         while s.recv(1 << 16):
@@ -142,10 +142,11 @@ def bounded_memory(cameo, tmp):
     print("# memory: %d MiB more" % (grown / MIB))
     check("over 200 MiB of unread responses take an eighth of --memory, besides those that are computed",
           grown < 64 * MIB + 80 * MIB, grown / MIB)
-    n_open = [is_open(s) for s in sockets].count(True)
     closed = metric(server, "cameo_unread_connections_total")
-    check("clients that did not read for the longest time were disconnected", n_open < 25, n_open)
-    check("and counted", closed >= len(sockets) - n_open > 0, (closed, n_open))
+    # the kernel buffers a part of each response of HTTP/1.1, so the least is what those of HTTP/2 exceed the limit by
+    check("clients that did not read for the longest time were disconnected", closed >= 10, closed)
+    check("each of them sees the end of its connection",
+          wait_for(lambda: [is_open(s) for s in sockets].count(False) >= closed), closed)
     check("those of both protocols", any(not is_open(s) for s in sockets[::2]) and
           any(not is_open(s) for s in sockets[1::2]))
     for s in sockets:

@@ -167,6 +167,28 @@ def readiness(cameo, tmp):
     server.stop()
 
 
+def replaced_directory(cameo, tmp):
+    """A second server owns the directory that took the place of the first one's; neither harms the other."""
+    data = os.path.join(tmp, "replaced")
+    first = Server(cameo, data)
+    check("a push is stored", push(first, *DATA[0], "1")[0] == 200)
+    os.rename(data, data + ".away")
+    os.mkdir(data)
+    second = Server(cameo, data)
+    check("the server of the new directory stores", push(second, *DATA[2], "2")[0] == 200)
+    check("the other is not ready", until(lambda: first.ask("/ready")[0] == 503), first.ask("/ready"))
+    check("and stores nothing", push(first, *DATA[0], "3")[0] == 503)
+    query = {"profileTypeID": CPU, "labelSelector": "{}"}
+    check("its queries fail", first.query("SelectMergeStacktraces", **query)[0] == 500)
+    first.stop()
+    second.stop()
+    for name, directory, service, total in (("new", data, "mail", 9), ("old", data + ".away", "shop", 11)):
+        again = Server(cameo, directory)
+        got = again.total('{service_name="%s"}' % service)
+        check("the %s directory has its own profiles" % name, got == total, got)
+        again.stop()
+
+
 def graceful_stop(cameo, tmp):
     """Requests whose bodies have arrived when SIGTERM does are answered."""
     server = Server(cameo, os.path.join(tmp, "stop"))
@@ -236,6 +258,7 @@ def main():
         slow_queries(cameo, tmp)
         if not os.environ.get("CAMEO_TEST_STORE"):
             readiness(cameo, tmp)
+            replaced_directory(cameo, tmp)
         graceful_stop(cameo, tmp)
     return finish()
 

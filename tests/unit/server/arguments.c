@@ -43,6 +43,11 @@ static void times_are_recognized_by_magnitude(void **state)
 					   "1.5",
 					   "now-0s",
 					   "now-1234567s",
+					   "9223372037",    /* seconds, one more than */
+					   "18446744074",   /* 64 bits of nanoseconds have */
+					   "9223372036855", /* milliseconds */
+					   "99999999999",
+					   "99999999999999",
 					   "9223372036854775808" };
 	const int64_t now = 1800000000 * (int64_t)CLOCK_SECOND_NS;
 	int64_t got;
@@ -53,6 +58,8 @@ static void times_are_recognized_by_magnitude(void **state)
 	expect_time("1700000000", now, 1700000000 * (int64_t)CLOCK_SECOND_NS);
 	expect_time("1700000000123", now, 1700000000123 * (int64_t)CLOCK_MS_NS);
 	expect_time("1700000000123456789", now, 1700000000123456789);
+	expect_time("9223372036", now, 9223372036 * (int64_t)CLOCK_SECOND_NS);
+	expect_time("9223372036854", now, 9223372036854 * (int64_t)CLOCK_MS_NS);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(time_arg_parse(bad[i], now, &got), -EINVAL);
 	assert_int_equal(time_arg_parse("now-1d", CLOCK_SECOND_NS, &got), -EINVAL);

@@ -54,22 +54,36 @@ static void put_url(struct buf *out, const void *data, size_t len)
 		out->len--;
 }
 
-static void begin(struct scene *s)
+static void make_key(struct scene *s)
 {
-	gnutls_ecc_curve_t curve;
-	gnutls_datum_t x = { 0 };
-
 	*s = (struct scene){ 0 };
 	assert_int_equal(gnutls_privkey_init(&s->key), 0);
 	assert_true(gnutls_privkey_generate(s->key, GNUTLS_PK_EDDSA_ED25519,
 					    GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_ED25519),
 					    0) >= 0);
+}
+
+/* Appends the public key to a list; @kid is a member with its comma, or empty. */
+static void put_key(struct buf *set, const struct scene *s, const char *kid)
+{
+	gnutls_ecc_curve_t curve;
+	gnutls_datum_t x = { 0 };
+
 	assert_true(gnutls_privkey_export_ecc_raw(s->key, &curve, &x, NULL, NULL) >= 0);
-	buf_put_str(&s->set, "{\"keys\":[{\"kty\":\"oct\",\"k\":\"AA\"},{\"kty\":\"OKP\","
-			     "\"crv\":\"Ed25519\",\"kid\":\"k1\",\"x\":\"");
-	put_url(&s->set, x.data, x.size);
-	buf_put_str(&s->set, "\"}],\"more\":null}");
+	buf_put_str(set, ",{\"kty\":\"OKP\",\"crv\":\"Ed25519\",");
+	buf_put_str(set, kid);
+	buf_put_str(set, "\"x\":\"");
+	put_url(set, x.data, x.size);
+	buf_put_str(set, "\"}");
 	gnutls_free(x.data);
+}
+
+static void begin(struct scene *s)
+{
+	make_key(s);
+	buf_put_str(&s->set, "{\"keys\":[{\"kty\":\"oct\",\"k\":\"AA\"}");
+	put_key(&s->set, s, "\"kid\":\"k1\",");
+	buf_put_str(&s->set, "],\"more\":null}");
 	assert_int_equal(jwks_read(&s->keys, s->set.data, s->set.len, NULL), 0);
 }
 
@@ -196,6 +210,76 @@ static void other_headers_and_signatures_are_refused(void **state)
 	end(&other);
 }
 
+/*
+ * The keys of @s and @other, each with the member @kid. Returns the result for a token of @s with
+ * @header.
+ */
+static int check_among(struct scene *s, const struct scene *other, const char *kid,
+		       const char *other_kid, const char *header)
+{
+	_cleanup_(buf_fini) struct buf set = { 0 };
+	struct client c;
+
+	buf_put_str(&set, "{\"keys\":[{\"kty\":\"oct\",\"k\":\"AA\"}");
+	put_key(&set, other, other_kid);
+	put_key(&set, s, kid);
+	buf_put_str(&set, "]}");
+	jwks_free(s->keys);
+	s->keys = NULL;
+	assert_int_equal(jwks_read(&s->keys, set.data, set.len, NULL), 0);
+	return check(s, header, CLAIMS(""), &rules, &c);
+}
+
+/* A key without an id matches tokens without one only (RFC 7515, 4.1.4). */
+static void keys_may_have_no_id_or_the_same_id(void **state)
+{
+	static const char *const none = "{\"alg\":\"EdDSA\"}", *const k1 = "\"kid\":\"k1\",",
+				 *const k2 = "\"kid\":\"k2\",";
+	struct scene s, other;
+
+	begin(&s);
+	begin(&other);
+	assert_int_equal(check_among(&s, &other, "", "", none), 0);
+	assert_int_equal(check_among(&s, &other, "", "", HEADER), -ENOENT);
+	assert_int_equal(check_among(&s, &other, "", k1, none), 0);
+	assert_int_equal(check_among(&s, &other, "", k1, HEADER), -EACCES);
+	assert_int_equal(check_among(&s, &other, k1, "", HEADER), 0);
+	assert_int_equal(check_among(&s, &other, k1, k1, HEADER), 0);
+	assert_int_equal(check_among(&s, &other, k1, k2, HEADER), 0);
+	assert_int_equal(check_among(&s, &other, k2, k1, HEADER), -EACCES);
+	assert_int_equal(check_among(&s, &other, k2, k2, none), 0);
+	assert_int_equal(check_among(&s, &other, "\"kid\":7,", k2, none), 0);
+	end(&s);
+	end(&other);
+}
+
+/* More keys than JWKS_MAX_KEYS are not read, so a token costs a bounded time. */
+static void a_set_has_at_most_64_keys(void **state)
+{
+	_cleanup_(buf_fini) struct buf set = { 0 };
+	struct scene s, last;
+	struct client c;
+
+	begin(&s);
+	begin(&last);
+	buf_put_str(&set, "{\"keys\":[{\"kty\":\"oct\"}");
+	for (int i = 0; i < JWKS_MAX_KEYS; i++)
+		put_key(&set, &s, "");
+	put_key(&set, &last, "");
+	buf_put_str(&set, "]}");
+	for (int i = 0; i < 2; i++) {
+		struct scene *one = i ? &last : &s;
+
+		jwks_free(one->keys);
+		one->keys = NULL;
+		assert_int_equal(jwks_read(&one->keys, set.data, set.len, NULL), 0);
+		assert_int_equal(check(one, "{\"alg\":\"EdDSA\"}", CLAIMS(""), &rules, &c),
+				 i ? -EACCES : 0);
+	}
+	end(&s);
+	end(&last);
+}
+
 static void a_set_without_a_usable_key_is_refused(void **state)
 {
 	static const struct {
@@ -254,5 +338,6 @@ static void keys_of_a_file_are_replaced_or_stay(void **state)
 }
 
 TEST_GROUP(test_jwt, TEST(a_valid_token_gives_the_client), TEST(other_claims_are_refused),
-	   TEST(other_headers_and_signatures_are_refused),
-	   TEST(a_set_without_a_usable_key_is_refused), TEST(keys_of_a_file_are_replaced_or_stay))
+	   TEST(other_headers_and_signatures_are_refused), TEST(keys_may_have_no_id_or_the_same_id),
+	   TEST(a_set_has_at_most_64_keys), TEST(a_set_without_a_usable_key_is_refused),
+	   TEST(keys_of_a_file_are_replaced_or_stay))
