@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "cli/args.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/debug_files.h"
 #include "cli/recording.h"
 #include "codec/format.h"
 #include "metadata/select_rules.h"
@@ -408,23 +408,6 @@ static int check_selection(const struct record_args *a, bool command, struct err
 	return 0;
 }
 
-/*
- * Chooses the cache of downloaded debug files as the XDG base directory specification requires; a
- * relative path must be ignored. @o borrows @path. Without a home directory nothing is cached.
- */
-static void set_debuginfod(struct symbolizer_opts *o, const struct record_args *a, char *path,
-			   size_t cap)
-{
-	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-
-	if (cache && cache[0] == '/')
-		snprintf(path, cap, "%s/cameo/debuginfod", cache);
-	else if (home && home[0] == '/')
-		snprintf(path, cap, "%s/.cache/cameo/debuginfod", home);
-	o->debuginfod_cache = path[0] ? path : NULL;
-	o->debuginfod = a->debuginfod ? a->debuginfod : getenv("DEBUGINFOD_URLS");
-}
-
 /* Copies the options that need no check. */
 static void copy_options(struct recording_opts *o, const struct record_args *a)
 {
@@ -478,7 +461,7 @@ static int record(const struct record_args *a, char **command)
 	struct err err = { 0 };
 	int status = 0, r;
 
-	set_debuginfod(&o.symbolizer, a, cache, sizeof(cache));
+	debug_files_configure(&o.symbolizer, a->debuginfod, cache, sizeof(cache));
 	if (make_options(&o, a, &err) < 0) {
 		event_list_fini(&o.events);
 		return cli_fail_usage("%s", err.msg);

@@ -15,8 +15,8 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/vec.h"
 #include "cli/args.h"
+#include "cli/calls_walk.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -119,15 +119,6 @@ static bool is_tree(const struct report_args *a)
 	return a->tree || a->callers || a->callees;
 }
 
-/* Returns true if the share of @sum is at least --min. Values may be negative, as in a difference.
- */
-static bool is_above_minimum(const struct report *v, int64_t total, int64_t sum)
-{
-	double percent = text_percent(total, sum);
-
-	return (percent < 0 ? -percent : percent) >= v->a->min_percent;
-}
-
 /*
  * Writes the line above a table or tree: the sum of all stacks and, with a filter, of those that
  * match.
@@ -145,23 +136,15 @@ static void put_head(struct report *v, int64_t sum, int64_t counted)
 }
 
 /* Shares refer to the sum of all stacks, also with a filter, so that reports can be compared. */
-static void put_numbers(struct report *v, int64_t self, int64_t total, int64_t sum)
+static void put_row(struct report *v, const struct entry *e, int64_t self, int64_t total,
+		    int64_t sum, size_t depth)
 {
-	char a[TEXT_VALUE_LEN], b[TEXT_VALUE_LEN];
-
-	buf_printf(&v->out, "%12s %6.2f%% %12s %6.2f%%  ", text_value(self, v->unit, a),
-		   text_percent(self, sum), text_value(total, v->unit, b),
-		   text_percent(total, sum));
-}
-
-/* Shows the last component of a binary's path; --json prints the complete path. */
-static void put_entry(struct report *v, const struct entry *e)
-{
-	text_put_safe(&v->out, e->name);
-	if (*e->binary) {
-		buf_put_str(&v->out, "  ");
-		text_put_safe(&v->out, text_base_name(e->binary));
-	}
+	text_put_shares(&v->out, v->unit, self, total, sum);
+	if (depth > TREE_MAX_INDENT)
+		buf_printf(&v->out, "%*s(%zu) ", TREE_MAX_INDENT, "", depth);
+	else
+		buf_printf(&v->out, "%*s", (int)depth, "");
+	text_put_function(&v->out, e->name, e->binary);
 	buf_put_byte(&v->out, '\n');
 }
 
@@ -169,7 +152,8 @@ static void put_entry(struct report *v, const struct entry *e)
 static bool is_printed(const struct report *v, const struct top_row *row, int64_t sum,
 		       uint64_t *io_n)
 {
-	if ((v->a->limit && *io_n == v->a->limit) || !is_above_minimum(v, row->total, sum))
+	if ((v->a->limit && *io_n == v->a->limit) ||
+	    !text_is_above(row->total, sum, v->a->min_percent))
 		return false;
 	(*io_n)++;
 	return true;
@@ -181,15 +165,14 @@ static void put_table(struct report *v, const struct top *t)
 	uint64_t n = 0;
 
 	put_head(v, top_sum(t), top_counted(t));
-	buf_put_str(&v->out, "        self   self%        total  total%\n");
+	buf_put_str(&v->out, TEXT_SHARES_HEAD);
 	for (size_t i = 0; i < top_n_rows(t); i++) {
 		const struct top_row *row = top_row(t, i);
 		struct entry e = top_entry(t, row);
 
 		if (!is_printed(v, row, top_sum(t), &n))
 			continue;
-		put_numbers(v, row->self, row->total, top_sum(t));
-		put_entry(v, &e);
+		put_row(v, &e, row->self, row->total, top_sum(t), 0);
 	}
 }
 
@@ -268,117 +251,63 @@ static int report_table(struct report *v, struct err *err)
 	return 0;
 }
 
-/* A depth-first walk of a call tree. It does not recurse, since stacks may be deep. */
-struct walk {
-	const struct calls *c;
-	struct {
-		VEC(uint32_t);
-	} next; /* for each level, the sibling that comes next */
-	struct {
-		VEC(uint64_t);
-	} left; /* for each level, how many more siblings --limit allows */
-};
-
-/* Begins the level of the children of @node. */
-static int walk_enter(struct walk *w, const struct report_args *a, uint32_t node)
-{
-	uint32_t first = calls_node(w->c, node)->first_child;
-
-	if (vec_push(&w->next, first) < 0 ||
-	    vec_push(&w->left, a->limit ? a->limit : UINT64_MAX) < 0)
-		return -ENOMEM;
-	return 0;
-}
-
-static void walk_fini(struct walk *w)
-{
-	vec_fini(&w->next);
-	vec_fini(&w->left);
-}
-
-/*
- * Finds the next node to print, and its depth; false at the end of the tree. With @j, closes the
- * JSON objects of the nodes that are complete.
- */
-static bool walk_next(struct walk *w, const struct report *v, int64_t sum, struct json *j,
-		      uint32_t *out, size_t *out_depth)
-{
-	while (w->next.len) {
-		size_t top = w->next.len - 1;
-		uint32_t id = w->next.data[top];
-		const struct calls_node *n;
-
-		if (id == CALLS_NONE || !w->left.data[top]) {
-			w->next.len--;
-			w->left.len--;
-			if (j && w->next.len) {
-				json_array_end(j);
-				json_object_end(j);
-			}
-			continue;
-		}
-		n = calls_node(w->c, id);
-		w->next.data[top] = n->next;
-		if (!is_above_minimum(v, n->total, sum))
-			continue;
-		w->left.data[top]--;
-		*out = id;
-		*out_depth = top;
-		return true;
-	}
-	return false;
-}
-
 /*
  * The indentation is one column per level up to TREE_MAX_INDENT; deeper levels are shown as a
  * number.
  */
-static int put_tree(struct report *v, struct walk *w)
+static int put_tree(struct report *v, struct calls_walk *w)
 {
 	const struct calls_node *root = calls_node(w->c, 0);
 	int64_t sum = calls_sum(w->c);
 	uint32_t id;
-	size_t depth;
-	int r = walk_enter(w, v->a, 0);
+	size_t depth, n_closed;
+	int r = calls_walk_enter(w, 0);
 
 	put_head(v, sum, root->total);
-	buf_put_str(&v->out, "        self   self%        total  total%\n");
-	while (r == 0 && walk_next(w, v, sum, NULL, &id, &depth)) {
+	buf_put_str(&v->out, TEXT_SHARES_HEAD);
+	while (r == 0 && calls_walk_next(w, &id, &depth, &n_closed)) {
 		const struct calls_node *n = calls_node(w->c, id);
 		struct entry e = calls_entry(w->c, n);
 
-		put_numbers(v, n->self, n->total, sum);
-		if (depth > TREE_MAX_INDENT)
-			buf_printf(&v->out, "%*s(%zu) ", TREE_MAX_INDENT, "", depth);
-		else
-			buf_printf(&v->out, "%*s", (int)depth, "");
-		put_entry(v, &e);
-		r = walk_enter(w, v->a, id);
+		put_row(v, &e, n->self, n->total, sum, depth);
+		r = calls_walk_enter(w, id);
 	}
 	return r;
 }
 
-/* Objects nest like the calls; walk_next() closes those of complete subtrees. */
-static int put_tree_json(struct report *v, struct walk *w)
+/* Ends the arrays of children of @n nodes, and the nodes. */
+static void close_nodes(struct json *j, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		json_array_end(j);
+		json_object_end(j);
+	}
+}
+
+/* Objects nest like the calls. */
+static int put_tree_json(struct report *v, struct calls_walk *w)
 {
 	struct json j = json_to(&v->out);
 	int64_t sum = calls_sum(w->c);
 	uint32_t id;
-	size_t depth;
-	int r = walk_enter(w, v->a, 0);
+	size_t depth, n_closed;
+	int r = calls_walk_enter(w, 0);
 
 	json_object(&j);
 	json_head(&j, v, sum, calls_node(w->c, 0)->total);
 	json_member_array(&j, "children");
-	while (r == 0 && walk_next(w, v, sum, &j, &id, &depth)) {
+	while (r == 0 && calls_walk_next(w, &id, &depth, &n_closed)) {
 		const struct calls_node *n = calls_node(w->c, id);
 		struct entry e = calls_entry(w->c, n);
 
+		close_nodes(&j, n_closed);
 		json_object(&j);
 		json_entry(&j, &e, n->self, n->total);
 		json_member_array(&j, "children");
-		r = walk_enter(w, v->a, id);
+		r = calls_walk_enter(w, id);
 	}
+	if (r == 0)
+		close_nodes(&j, n_closed);
 	json_array_end(&j);
 	json_object_end(&j);
 	buf_put_byte(&v->out, '\n');
@@ -398,7 +327,8 @@ static int report_tree(struct report *v, struct err *err)
 		.name = a->callers ? a->callers : a->callees,
 	};
 	_cleanup_(calls_freep) struct calls *c = NULL;
-	_cleanup_(walk_fini) struct walk w = { 0 };
+	_cleanup_(calls_walk_fini) struct calls_walk w = { .limit = a->limit,
+							   .min_percent = a->min_percent };
 	int r = calls_build(&c, v->p, &opt);
 
 	if (r == -ENOENT)

@@ -129,3 +129,26 @@ int text_print(const struct buf *text, struct err *err)
 		return 0;
 	return err_set(err, r, "cannot write to standard output: %s", strerror(-r));
 }
+
+bool text_is_above(int64_t part, int64_t of, double percent)
+{
+	return fabs(text_percent(part, of)) >= percent;
+}
+
+void text_put_shares(struct buf *out, const char *unit, int64_t self, int64_t total, int64_t sum)
+{
+	char a[TEXT_VALUE_LEN], b[TEXT_VALUE_LEN];
+
+	buf_printf(out, "%12s %6.2f%% %12s %6.2f%%  ", text_value(self, unit, a),
+		   text_percent(self, sum), text_value(total, unit, b), text_percent(total, sum));
+}
+
+/* --json prints complete paths. */
+void text_put_function(struct buf *out, const char *name, const char *binary)
+{
+	text_put_safe(out, name);
+	if (*binary) {
+		buf_put_str(out, "  ");
+		text_put_safe(out, text_base_name(binary));
+	}
+}

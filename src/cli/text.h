@@ -2,6 +2,7 @@
 #pragma once
 
 /* Text for terminals: values with units, untrusted names, paged output. */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct buf;
@@ -14,6 +15,16 @@ const char *text_value(int64_t v, const char *unit, char out[TEXT_VALUE_LEN]);
 
 /* 100 * part / of; 0 if @of is 0. */
 double text_percent(int64_t part, int64_t of);
+
+/* Is the magnitude of @part at least @percent of @of? Values are negative in a difference. */
+bool text_is_above(int64_t part, int64_t of, double percent);
+
+/* Appends the columns self, self%, total and total% of a table, which TEXT_SHARES_HEAD is over. */
+#define TEXT_SHARES_HEAD "        self   self%        total  total%\n"
+void text_put_shares(struct buf *out, const char *unit, int64_t self, int64_t total, int64_t sum);
+
+/* Appends a function and the last component of its binary's path, unless that is "". */
+void text_put_function(struct buf *out, const char *name, const char *binary);
 
 /* Appends untrusted text as one line that is safe on a terminal; see utf8_put_line(). */
 void text_put_safe(struct buf *out, const char *s);
