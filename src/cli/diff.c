@@ -3,12 +3,9 @@
  * `cameo diff BEFORE AFTER`: prints the functions that changed, as a table or JSON, or writes a
  * page; for use in tests, a regression determines the exit status.
  *
- * Percentages are shares of the total before, even with --normalize, because a function that is new
- * has no other base. "noise" means that chance explains the difference (tables/change.h). With
- * --output the page replaces the table; JSON is printed in any case.
+ * With --output the page replaces the table; JSON is printed in any case.
  */
 #include <errno.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -18,13 +15,9 @@
 #include "base/outfile.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "cli/comparison.h"
 #include "cli/sources.h"
 #include "cli/text.h"
-#include "codec/format.h"
-#include "codec/page/html.h"
-#include "codec/page/page_json.h"
-#include "profile/profile.h"
-#include "tables/change.h"
 
 struct diff_args {
 	char *output;
@@ -53,223 +46,104 @@ static const struct option_spec options[] = {
 };
 
 /* The state of a comparison while it is printed. */
-struct comparison {
+struct printing {
 	const struct diff_args *a;
-	const struct changes *c;
-	const char *type, *unit;
-	int64_t base; /* the total before; percentages are shares of it */
+	const struct comparison *v;
 	struct buf out;
 };
 
-/* A change as a percentage of the total before. */
-static double share(const struct comparison *v, const struct change *c)
-{
-	return text_percent(change_delta(c), v->base);
-}
-
-/*
- * One word for a change: "?" if the number of samples is unknown, "noise" if chance explains it,
- * else the direction. The direction is that of z, which has the sign of the compared values.
- */
-static const char *verdict(const struct comparison *v, const struct change *c)
-{
-	if (!changes_counted(v->c))
-		return "?";
-	if (change_is_noise(c))
-		return "noise";
-	return c->z > 0 ? "more" : "less";
-}
-
-/* Names are printed last, because their length varies. */
-static void put_row(struct comparison *v, const struct change_row *row)
-{
-	char before[TEXT_VALUE_LEN], after[TEXT_VALUE_LEN];
-
-	buf_printf(&v->out, "%11s %11s %+8.2f%% %-5s %+8.2f%% %-5s  ",
-		   text_value(row->self.value[CHANGE_BEFORE], v->unit, before),
-		   text_value(row->self.value[CHANGE_AFTER], v->unit, after), share(v, &row->self),
-		   verdict(v, &row->self), share(v, &row->total), verdict(v, &row->total));
-	text_put_safe(&v->out, row->entry.name);
-	if (*row->entry.binary) {
-		buf_put_str(&v->out, "  ");
-		text_put_safe(&v->out, text_base_name(row->entry.binary));
-	}
-	buf_put_byte(&v->out, '\n');
-}
-
-static void put_table(struct comparison *v)
-{
-	const struct change *sum = changes_sum(v->c);
-	char before[TEXT_VALUE_LEN], after[TEXT_VALUE_LEN];
-
-	text_put_safe(&v->out, v->type);
-	buf_printf(&v->out, ": %s before, %s after (%+.2f%%, %s)%s\n",
-		   text_value(sum->value[CHANGE_BEFORE], v->unit, before),
-		   text_value(sum->value[CHANGE_AFTER], v->unit, after), share(v, sum),
-		   verdict(v, sum), v->a->normalize ? "; compared as shares of the total" : "");
-	if (!changes_counted(v->c))
-		buf_put_str(&v->out, "The profiles have no sample counts, so changes cannot be "
-				     "distinguished from noise.\n");
-	buf_put_str(&v->out, "self before  self after      self          total\n");
-	for (size_t i = 0; i < changes_n_rows(v->c) && (!v->a->limit || i < v->a->limit); i++)
-		put_row(v, changes_row(v->c, i));
-}
-
 /* Without sample counts there is no probability, so "z" and "noise" are omitted. */
-static void json_change(struct json *j, const struct comparison *v, const char *key,
+static void json_change(struct json *j, const struct printing *o, const char *key,
 			const struct change *c)
 {
 	json_member_object(j, key);
 	json_member_int(j, "before", c->value[CHANGE_BEFORE]);
 	json_member_int(j, "after", c->value[CHANGE_AFTER]);
-	json_member_double(j, "percent", share(v, c));
-	if (changes_counted(v->c)) {
+	json_member_double(j, "percent", comparison_percent(o->v, c));
+	if (changes_counted(o->v->changes)) {
 		json_member_double(j, "z", c->z);
 		json_member_bool(j, "noise", change_is_noise(c));
 	}
 	json_object_end(j);
 }
 
-static void put_json(struct comparison *v)
+static void put_json(struct printing *o)
 {
-	struct json j = json_to(&v->out);
+	struct json j = json_to(&o->out);
 
 	json_object(&j);
-	json_member_str(&j, "type", v->type);
-	json_member_str(&j, "unit", v->unit);
-	json_member_bool(&j, "normalized", v->a->normalize);
-	json_change(&j, v, "total", changes_sum(v->c));
+	json_member_str(&j, "type", o->v->type);
+	json_member_str(&j, "unit", o->v->unit);
+	json_member_bool(&j, "normalized", o->a->normalize);
+	json_change(&j, o, "total", changes_sum(o->v->changes));
 	json_member_array(&j, "rows");
-	for (size_t i = 0; i < changes_n_rows(v->c) && (!v->a->limit || i < v->a->limit); i++) {
-		const struct change_row *row = changes_row(v->c, i);
+	for (size_t i = 0; i < changes_n_rows(o->v->changes) && (!o->a->limit || i < o->a->limit);
+	     i++) {
+		const struct change_row *row = changes_row(o->v->changes, i);
 
 		json_object(&j);
 		json_member_str(&j, "name", row->entry.name);
 		json_member_str(&j, "binary", row->entry.binary);
-		json_change(&j, v, "self", &row->self);
-		json_change(&j, v, "total", &row->total);
+		json_change(&j, o, "self", &row->self);
+		json_change(&j, o, "total", &row->total);
 		json_object_end(&j);
 	}
 	json_array_end(&j);
 	json_object_end(&j);
-	buf_put_byte(&v->out, '\n');
+	buf_put_byte(&o->out, '\n');
 }
 
-/*
- * The page contains both profiles completely and computes the difference itself, so that its
- * filters and modes work on them. The output is opened first: a wrong path should fail before the
- * work.
- */
-static int write_page(const struct sources *in, const char *path, struct profile *const *p,
-		      const size_t *value_num, struct err *err)
+/* The output is opened first: a wrong path should fail before the work. */
+static int write_page(const struct sources *in, const char *path, const struct comparison *v,
+		      struct err *err)
 {
-	static const char *const heads[] = { "{\"before\":", ",\"after\":" };
 	_cleanup_(outfile_freep) struct outfile *f = NULL;
-	_cleanup_(buf_fini) struct buf json = { 0 }, page = { 0 }, title = { 0 };
+	_cleanup_(buf_fini) struct buf page = { 0 };
 	int r = outfile_open(&f, path, err);
 
-	for (int i = 0; r == 0 && i < CHANGE_SIDES; i++) {
-		struct format_options opt = { .title = text_base_name(in->paths.data[i]),
-					      .value_num = value_num[i],
-					      .root_label = "comm" };
-
-		buf_put_str(&json, heads[i]);
-		r = page_json_write(p[i], &opt, &json, err);
-	}
-	buf_put_byte(&json, '}');
-	buf_printf(&title, "%s - %s", text_base_name(in->paths.data[CHANGE_BEFORE]),
-		   text_base_name(in->paths.data[CHANGE_AFTER]));
-	buf_put_byte(&title, '\0');
-	if (r == 0 && (buf_error(&json) || buf_error(&title)))
-		r = err_set(err, -ENOMEM, "out of memory");
 	if (r == 0)
-		r = html_page_write(json.data, json.len, (const char *)title.data, &page, err);
+		r = comparison_put_page(v, in, &page, err);
 	return r < 0 ? r : outfile_commit(f, page.data, page.len, err);
 }
 
-/* Returns true if a value grew by more than --fail-above, and chance does not explain that. */
-static bool grew(const struct comparison *v, const struct change *c)
-{
-	return share(v, c) > v->a->fail_above && (!changes_counted(v->c) || !change_is_noise(c));
-}
-
-/* Reports the largest regression above --fail-above. Returns an exit status. */
-static int check_growth(const struct comparison *v)
-{
-	const struct change_row *worst = NULL;
-
-	if (v->a->fail_above < 0)
-		return 0;
-	for (size_t i = 0; i < changes_n_rows(v->c); i++) {
-		const struct change_row *row = changes_row(v->c, i);
-
-		if ((grew(v, &row->total) || grew(v, &row->self)) &&
-		    (!worst || share(v, &row->self) > share(v, &worst->self)))
-			worst = row;
-	}
-	if (worst)
-		return cli_fail(
-			"\"%.120s\" grew by %.2f%% of the total, more than %g%%", worst->entry.name,
-			fmax(share(v, &worst->total), share(v, &worst->self)), v->a->fail_above);
-	if (!v->a->normalize && grew(v, changes_sum(v->c)))
-		return cli_fail("the total grew by %.2f%%, more than %g%%",
-				share(v, changes_sum(v->c)), v->a->fail_above);
-	return 0;
-}
-
 /*
- * Returns the exit status of check_growth(), or -errno. The table is printed even if --fail-above
- * fails, since it shows what grew.
+ * Returns an exit status, or -errno. The table is printed even if --fail-above fails, since it
+ * shows what grew.
  */
-static int print_changes(const struct diff_args *a, struct profile *const *p,
-			 const struct changes_options *opt, struct err *err)
+static int print_changes(const struct diff_args *a, struct comparison *v, struct err *err)
 {
-	_cleanup_(changes_freep) struct changes *c = NULL;
-	struct comparison v = { .a = a };
-	struct profile_value_type type;
-	int r = changes_build(&c, p[CHANGE_BEFORE], p[CHANGE_AFTER], opt);
+	struct printing out = { .a = a, .v = v };
+	char growth[COMPARISON_GROWTH_LEN];
+	int r = comparison_build(v, err);
 
 	if (r < 0)
-		return err_set(err, r, "out of memory");
-	type = profile_sample_type(p[CHANGE_BEFORE], opt->value_num[CHANGE_BEFORE]);
-	v.c = c;
-	v.type = profile_string(p[CHANGE_BEFORE], type.type);
-	v.unit = profile_string(p[CHANGE_BEFORE], type.unit);
-	v.base = changes_sum(c)->value[CHANGE_BEFORE];
+		return r;
 	if (a->json)
-		put_json(&v);
+		put_json(&out);
 	else
-		put_table(&v);
-	if (buf_error(&v.out))
+		comparison_put_table(v, a->limit, &out.out);
+	if (buf_error(&out.out))
 		r = err_set(err, -ENOMEM, "out of memory");
 	else if (!a->output || a->json)
-		r = text_print(&v.out, err);
-	buf_fini(&v.out);
-	return r < 0 ? r : check_growth(&v);
+		r = text_print(&out.out, err);
+	buf_fini(&out.out);
+	if (r == 0 && comparison_grew(v, growth))
+		return cli_fail("%s", growth);
+	return r;
 }
 
 /* Returns 0, an exit status above 0, or -errno. */
-static int compare(const struct sources *sources, const struct diff_args *a, struct err *err)
+static int compare(const struct sources *in, const struct diff_args *a, struct err *err)
 {
-	struct changes_options opt = { .normalize = a->normalize };
-	struct profile *p[CHANGE_SIDES] = { 0 };
-	struct sources in = *sources;
+	_cleanup_(comparison_fini) struct comparison v = { .normalize = a->normalize,
+							   .fail_above = a->fail_above };
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < CHANGE_SIDES; i++) {
-		r = sources_read(&in, i, 1, NULL, &p[i], &opt.value_num[i], err);
-		/* The second profile has to be read as the same sample type. */
-		if (r == 0 && !in.sample_type)
-			in.sample_type = (char *)profile_string(
-				p[i], profile_sample_type(p[i], opt.value_num[i]).type);
-	}
+	for (size_t i = 0; r == 0 && i < CHANGE_SIDES; i++)
+		r = comparison_read(&v, in, i, err);
 	if (r == 0 && a->output)
-		r = write_page(&in, a->output, p, opt.value_num, err);
-	if (r == 0)
-		r = print_changes(a, p, &opt, err);
-	profile_free(p[CHANGE_BEFORE]);
-	profile_free(p[CHANGE_AFTER]);
-	return r;
+		r = write_page(in, a->output, &v, err);
+	return r < 0 ? r : print_changes(a, &v, err);
 }
 
 static bool is_html(const char *path)
