@@ -273,6 +273,18 @@ def resident_message():
     yield message
     yield from byte_mutations(message, rng, 200)
 
+
+def disasm_message():
+    """Instructions, and the reply that follows them (src/disasm/disasm_message.h)."""
+    rng = random.Random(32)
+    insn = struct.pack("<2Q2B16s112s6x", 4096, 8192, 2, 0, b"\x31\xc0", b"xorl %eax, %eax")
+    reply = struct.pack("<2QIB64s3x", 4096, 8192, 0, 20, bytes(range(64)))
+    yield insn + insn
+    yield reply
+    yield from byte_mutations(insn, rng, 200)
+    yield from byte_mutations(reply, rng, 100)
+
+
 def kallsyms():
     symbols = (b"0000000000000000 A fixed_percpu_data\nffffffff81000000 T _stext\n"
                b"ffffffff81000000 t first\nffffffff81000100 W __weak_fn\nffffffff81000200 D data\n"

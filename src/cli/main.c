@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
+#include "disasm/disasm.h"
 #include "export/exporter_role.h"
 #include "opener/opener.h"
 #include "options/help.h"
@@ -55,7 +56,7 @@ static int run_command(const struct command *c, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const struct role *const roles[] = { &reader_role, &symbolizer_role, &opener_role,
-					     &exporter_role };
+					     &exporter_role, &disassembler_role };
 
 	return_large_blocks();
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));

@@ -232,6 +232,8 @@ static void run_role(const struct role *role, const struct spawn_args *args)
 
 	prctl(PR_SET_NAME, role->name, 0, 0, 0); /* instead of "exe" */
 	signal(SIGALRM, on_alarm);
+	if (role->prepare)
+		role->prepare();
 	if (!c || sandbox_enter(&opts, c->report, sizeof(c->report)) < 0)
 		exit_child();
 	c->role = role;

@@ -51,6 +51,11 @@ struct role {
 	const struct role_job *jobs;
 	size_t n_jobs;
 	/*
+	 * Called before the child confines itself, for what it cannot open afterwards, such as a
+	 * library that only this role needs; may be NULL. It reads no foreign data.
+	 */
+	void (*prepare)(void);
+	/*
 	 * Called once before the first job; may be NULL. Returns 0 or -errno, which ends the child.
 	 */
 	int (*init)(size_t memory_bytes, void **out_state);

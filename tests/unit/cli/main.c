@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "disasm/disasm.h"
 #include "export/exporter_role.h"
 #include "opener/opener.h"
 #include "reader/reader.h"
@@ -36,7 +37,7 @@ int test_view(void);
 int main(int argc, char **argv)
 {
 	const struct role *const roles[] = { &reader_role, &symbolizer_role, &opener_role,
-					     &exporter_role };
+					     &exporter_role, &disassembler_role };
 
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	recorder_main(argc, argv);
