@@ -6,9 +6,9 @@
 #include "cli/commands.h"
 
 static const struct command *const commands[] = {
-	&agent_command,  &convert_command,     &debug_command,  &diff_command,  &doctor_command,
-	&record_command, &report_command,      &server_command, &store_command, &symbols_command,
-	&top_command,    &unwind_info_command, &up_command,     &view_command,  NULL,
+	&agent_command,  &annotate_command,    &convert_command, &debug_command,
+	&diff_command,   &doctor_command,      &record_command,
+	&report_command, &server_command,      &store_command, &symbols_command, &top_command,    &unwind_info_command, &up_command,    &view_command,    NULL,
 };
 
 const struct program cameo_program = {

@@ -5,6 +5,7 @@
 #include "options/command.h"
 
 extern const struct command agent_command;
+extern const struct command annotate_command;
 extern const struct command convert_command;
 extern const struct command debug_command;
 extern const struct command diff_command;
