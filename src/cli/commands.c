@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 
 static const struct command *const commands[] = {
-	&agent_command,  &annotate_command,    &convert_command, &debug_command,
+	&agent_command,  &annotate_command,    &ci_command,    &convert_command, &debug_command,
 	&diff_command,   &doctor_command,      &pgo_command,     &record_command,
 	&report_command, &server_command,      &store_command, &symbols_command, &top_command,    &unwind_info_command, &up_command,    &view_command,    NULL,
 };

@@ -6,6 +6,7 @@
 
 extern const struct command agent_command;
 extern const struct command annotate_command;
+extern const struct command ci_command;
 extern const struct command convert_command;
 extern const struct command debug_command;
 extern const struct command diff_command;

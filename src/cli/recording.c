@@ -280,6 +280,8 @@ static int drop_privileges(const struct recording *rec, struct err *err)
 	char report[256];
 	int r;
 
+	for (size_t i = 0; o->more_outputs && o->more_outputs[i]; i++)
+		keep |= outfile_privileges(o->more_outputs[i]);
 	if (o->command)
 		keep |= privileges_to_kill();
 	if (is_heap(o))

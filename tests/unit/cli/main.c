@@ -12,6 +12,7 @@ int test_agent_exporter(void);
 int test_annotate(void);
 int test_args(void);
 int test_child(void);
+int test_ci(void);
 int test_commands(void);
 int test_debug(void);
 int test_diff(void);
@@ -20,6 +21,7 @@ int test_doctor_runtimes(void);
 int test_hot(void);
 int test_input(void);
 int test_listen(void);
+int test_markdown(void);
 int test_package_hints(void);
 int test_pgo(void);
 int test_record(void);
@@ -44,8 +46,10 @@ int main(int argc, char **argv)
 
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	recorder_main(argc, argv);
-	return test_agent() + test_agent_exporter() + test_annotate() + test_args() + test_child() + test_commands() + test_debug() + test_diff() + test_doctor() +
-	       test_doctor_runtimes() + test_hot() + test_input() + test_listen() + test_package_hints() + test_pgo() + test_record() +
+	return test_agent() + test_agent_exporter() + test_annotate() + test_args() + test_child() +
+	       test_ci() + test_commands() + test_debug() + test_diff() + test_doctor() +
+	       test_doctor_runtimes() + test_hot() + test_input() + test_listen() +
+	       test_markdown() + test_package_hints() + test_pgo() + test_record() +
 	       test_report() + test_server() + test_source_text() + test_sources() + test_store() +
 	       test_summary() + test_symbols() + test_text() +
 	       test_top() + test_top_rows() + test_up() + test_url() + test_view();
