@@ -1132,6 +1132,24 @@ def selector():
         yield bytes(data)
 
 
+def mcp():
+    rng = random.Random(33)
+    start = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}\n'
+    call = (b'{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"echo","arguments":'
+            b'{"text":"a\\u00e9|","limit":3,"more":"b"}}}')
+    listing = b'{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"a":[1,true,null]}}}'
+    yield from (b"", b"\n", start, start + listing, start + call, b"[" + call + b"]", start + b"[" * 3000,
+                start + b'{"jsonrpc":"2.0","id":1,"id":2}', start + call.replace(b"3", b"1e999"))
+    for whole in call, listing:
+        for i in range(0, len(whole), 3):
+            yield start + whole[:i]
+        for _ in range(200):
+            data = bytearray(whole)
+            for _ in range(rng.randrange(1, 4)):
+                data[rng.randrange(len(data))] = rng.choice(b'{}[]":,\\0123-e.\n\0\xff')
+            yield start + bytes(data)
+
+
 def beam():
     """Words to replace in the memory of the process."""
     rng = random.Random(31)
