@@ -11,6 +11,7 @@ extern const struct command convert_command;
 extern const struct command debug_command;
 extern const struct command diff_command;
 extern const struct command doctor_command;
+extern const struct command mcp_command;
 extern const struct command pgo_command;
 extern const struct command record_command;
 extern const struct command report_command;

@@ -22,6 +22,7 @@ int test_hot(void);
 int test_input(void);
 int test_listen(void);
 int test_markdown(void);
+int test_mcp(void);
 int test_package_hints(void);
 int test_pgo(void);
 int test_record(void);
@@ -49,7 +50,7 @@ int main(int argc, char **argv)
 	return test_agent() + test_agent_exporter() + test_annotate() + test_args() + test_child() +
 	       test_ci() + test_commands() + test_debug() + test_diff() + test_doctor() +
 	       test_doctor_runtimes() + test_hot() + test_input() + test_listen() +
-	       test_markdown() + test_package_hints() + test_pgo() + test_record() +
+	       test_markdown() + test_mcp() + test_package_hints() + test_pgo() + test_record() +
 	       test_report() + test_server() + test_source_text() + test_sources() + test_store() +
 	       test_summary() + test_symbols() + test_text() +
 	       test_top() + test_top_rows() + test_up() + test_url() + test_view();
