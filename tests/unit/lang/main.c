@@ -30,6 +30,8 @@ int test_ruby_code(void);
 int test_ruby_detect(void);
 int test_ruby_values(void);
 int test_runtime(void);
+int test_task_memory(void);
+int test_task_pages(void);
 int test_tls_variable(void);
 int test_v8(void);
 int test_v8_blob(void);
@@ -78,6 +80,8 @@ int main(void)
 	n_failed += test_ruby_detect();
 	n_failed += test_ruby_values();
 	n_failed += test_runtime();
+	n_failed += test_task_memory();
+	n_failed += test_task_pages();
 	n_failed += test_tls_variable();
 	n_failed += test_v8();
 	n_failed += test_v8_blob();
