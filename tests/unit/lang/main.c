@@ -9,6 +9,8 @@ int test_dotnet_contract(void);
 int test_entries(void);
 int test_find(void);
 int test_golang(void);
+int test_golang_layout(void);
+int test_golang_tasks(void);
 int test_jvm(void);
 int test_jvm_attach(void);
 int test_jvm_chunks(void);
@@ -59,6 +61,8 @@ int main(void)
 	n_failed += test_entries();
 	n_failed += test_find();
 	n_failed += test_golang();
+	n_failed += test_golang_layout();
+	n_failed += test_golang_tasks();
 	n_failed += test_jvm();
 	n_failed += test_jvm_attach();
 	n_failed += test_jvm_chunks();

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Guesses which goroutine holds a lock. Go does not record it, but a goroutine that holds a lock
+ * and waits for another one usually has the address of the first, or of the structure that begins
+ * with it, on its stack. The locks of goroutines that do not wait for a lock are not found, nor
+ * locks in global variables whose address is in no stack.
+ */
+#include <stdint.h>
+
+#include "base/vec.h"
+
+struct task_memory;
+struct task_snapshot;
+
+struct golang_waiter {
+	uint32_t task; /* index in the snapshot; its object is set */
+	uint64_t sp, hi;
+};
+
+struct golang_holders {
+	VEC(struct golang_waiter);
+};
+
+/* Adds a goroutine that waits for a lock; beyond a maximum, it is ignored. Returns 0 or -ENOMEM. */
+int golang_holders_add(struct golang_holders *h, const struct golang_waiter *w);
+
+/* Sets waits_for of the tasks that were added, as far as a holder is found. 0; -ENOMEM. */
+int golang_holders_find(const struct golang_holders *h, struct task_memory *m,
+			struct task_snapshot *s);
