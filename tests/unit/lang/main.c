@@ -8,6 +8,7 @@ int test_dotnet(void);
 int test_dotnet_contract(void);
 int test_entries(void);
 int test_find(void);
+int test_asyncio_tasks(void);
 int test_golang(void);
 int test_golang_layout(void);
 int test_golang_tasks(void);
@@ -60,6 +61,7 @@ int main(void)
 	n_failed += test_dotnet_contract();
 	n_failed += test_entries();
 	n_failed += test_find();
+	n_failed += test_asyncio_tasks();
 	n_failed += test_golang();
 	n_failed += test_golang_layout();
 	n_failed += test_golang_tasks();
