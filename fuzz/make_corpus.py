@@ -1162,6 +1162,48 @@ def beam():
             for _ in range(i % 7))
 
 
+def golang_tasks():
+    """Words to replace in the memory of the process: its list, goroutines, stacks and sudogs."""
+    rng = random.Random(51)
+    memory = 0x100000
+    for i in range(600):
+        yield b"".join(
+            struct.pack("<HQ", rng.choice((rng.randrange(2), 0x100 + rng.randrange(12) * 8,
+                                           0x1000 + rng.randrange(12) * 0x200 + rng.choice((0, 8, 56, 64, 104, 112, 144, 152, 168,
+                                                                                            176, 288, 304, 320)),
+                                           0x8000 + rng.randrange(12) * 0x200 + rng.randrange(0x200),
+                                           0xf000 + rng.randrange(0x900))) & ~rng.choice((0, 7)),
+                        rng.choice((0, 1, 2, 4, 9, 0x1004, 1 << 20, memory, memory + 0x1000 + rng.randrange(12) * 0x200,
+                                    memory + 0x8000 + rng.randrange(0x1800), memory + 0xf000 + rng.randrange(0x900),
+                                    0x400000 + rng.randrange(0x240), rng.getrandbits(32), rng.getrandbits(64), (1 << 64) - 1)))
+            for _ in range(i % 9))
+
+
+def asyncio_tasks():
+    """Words to replace in the memory of the process: its types, modules, set, tasks and coroutines."""
+    rng = random.Random(53)
+    memory = 0x100000
+    for i in range(800):
+        yield b"".join(
+            struct.pack("<HQ", rng.choice((0x28, rng.randrange(0x100, 0x500), rng.randrange(0x500, 0x2000),
+                                           rng.randrange(0x2000, 0x6000), rng.randrange(0x3000, 0x5000))) & ~rng.choice((0, 7)),
+                        rng.choice((0, 1, 2, 0xff, 1 << 20, 1 << 40, memory, memory + rng.randrange(0x6000) & ~7,
+                                    memory + rng.randrange(0x6000) & ~15, rng.getrandbits(32), rng.getrandbits(64),
+                                    (1 << 64) - 1)))
+            for _ in range(i % 9))
+
+
+def tasks_message():
+    """A snapshot with a string, a frame, a stack and a few tasks; and others that differ from it."""
+    rng = random.Random(52)
+    strings = [b"", b"main.worker", b"worker.go", b"chan receive"]
+    task = [struct.pack("<5Q3I4B", i, 5 * i, i, 0, (i + 1) % 4, 1, 3, 0, 1 + i % 4, i % 3, i % 4, 0) for i in range(4)]
+    whole = struct.pack("<16s24s4Q4I4I", b"Go", b"1.26.1", 100, 4, 0, 0, 1, 0, 0, 0, len(strings), 1, 2, len(task))
+    whole += b"".join(struct.pack("<I", len(s)) + s for s in strings) + struct.pack("<3I2BH", 1, 2, 41, 4, 0, 0)
+    whole += struct.pack("<3I", 0, 1, 0) + b"".join(task)
+    yield whole
+    yield from byte_mutations(whole, rng, 400)
+
 
 def luajit():
     """An object with the type and pointers of a prototype or of a trace, at the start of the memory."""

@@ -11,6 +11,8 @@
 #include "reader/place_message.h"
 #include "reader/table_job.h"
 #include "reader/table_message.h"
+#include "reader/tasks_job.h"
+#include "reader/tasks_message.h"
 
 static const struct role_job jobs[] = {
 	{ READER_JIT, sizeof(struct jit_request), reader_jit_job },
@@ -22,6 +24,7 @@ static const struct role_job jobs[] = {
 	{ READER_FACTS, 0, reader_facts_job },
 	{ READER_SAME, 0, reader_same_job },
 	{ READER_PLACE, sizeof(struct place_request) + 1, reader_place_job },
+	{ READER_TASKS, sizeof(struct tasks_request), reader_tasks_job },
 	{ READER_ALLOCATOR, 0, reader_allocator_job },
 };
 

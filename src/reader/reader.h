@@ -17,6 +17,7 @@ enum reader_job {
 	READER_FACTS,     /* facts_message.h */
 	READER_SAME,      /* facts_message.h */
 	READER_PLACE,     /* place_message.h */
+	READER_TASKS,     /* tasks_message.h */
 	READER_ALLOCATOR, /* allocator_message.h */
 	/* lang_message.h */
 	READER_LANG_DETECT,
