@@ -8,7 +8,8 @@
 static const struct command *const commands[] = {
 	&agent_command,  &annotate_command,    &ci_command,    &convert_command, &debug_command,
 	&diff_command,   &doctor_command,      &mcp_command,   &pgo_command,     &record_command,
-	&report_command, &server_command,      &store_command, &symbols_command, &top_command,    &unwind_info_command, &up_command,    &view_command,    NULL,
+	&report_command, &server_command,      &store_command, &symbols_command, &tasks_command,
+	&top_command,    &unwind_info_command, &up_command,    &view_command,    NULL,
 };
 
 const struct program cameo_program = {

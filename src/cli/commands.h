@@ -18,6 +18,7 @@ extern const struct command report_command;
 extern const struct command server_command;
 extern const struct command store_command;
 extern const struct command symbols_command;
+extern const struct command tasks_command;
 extern const struct command top_command;
 extern const struct command unwind_info_command;
 extern const struct command up_command;

@@ -33,6 +33,8 @@ int test_sources(void);
 int test_store(void);
 int test_summary(void);
 int test_symbols(void);
+int test_tasks(void);
+int test_tasks_text(void);
 int test_text(void);
 int test_top(void);
 int test_top_rows(void);
@@ -52,6 +54,6 @@ int main(int argc, char **argv)
 	       test_doctor_runtimes() + test_hot() + test_input() + test_listen() +
 	       test_markdown() + test_mcp() + test_package_hints() + test_pgo() + test_record() +
 	       test_report() + test_server() + test_source_text() + test_sources() + test_store() +
-	       test_summary() + test_symbols() + test_text() +
+	       test_summary() + test_symbols() + test_tasks() + test_tasks_text() + test_text() +
 	       test_top() + test_top_rows() + test_up() + test_url() + test_view();
 }
