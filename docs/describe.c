@@ -3,7 +3,7 @@
  * Prints what is generated from the commands' option tables, for the build:
  *
  *	describe man TEMPLATE [COMMAND]
- *	describe bash|zsh
+ *	describe bash|zsh|fish
  */
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +54,8 @@ int main(int argc, char **argv)
 		completion_bash(&out, &cameo_program);
 	else if (argc == 2 && !strcmp(argv[1], "zsh"))
 		completion_zsh(&out, &cameo_program);
+	else if (argc == 2 && !strcmp(argv[1], "fish"))
+		completion_fish(&out, &cameo_program);
 	else
 		r = -1;
 	if (r < 0 || buf_error(&out) < 0) {

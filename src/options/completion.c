@@ -157,3 +157,68 @@ void completion_zsh(struct buf *out, const struct program *p)
 	}
 	buf_put_str(out, "esac\n");
 }
+
+/* ---- fish ----------------------------------------------------------------------- */
+
+/* Text in single quotes. */
+static void put_fish_text(struct buf *out, const char *text)
+{
+	buf_put_byte(out, '\'');
+	for (; *text; text++) {
+		if (*text == '\'' || *text == '\\')
+			buf_put_byte(out, '\\');
+		buf_put_byte(out, (uint8_t)*text);
+	}
+	buf_put_byte(out, '\'');
+}
+
+/* -x: a value, and no files; -r -F: a value, which may be a file. */
+static void put_fish_value(struct buf *out, const struct option_spec *o)
+{
+	if (!option_takes_value(o))
+		return;
+	if (!strncmp(o->arg, "FILE", 4)) {
+		buf_put_str(out, " -r -F");
+		return;
+	}
+	buf_put_str(out, " -x");
+	if (!strcmp(o->arg, "DIR")) {
+		buf_put_str(out, " -a '(__fish_complete_directories)'");
+	} else if (values_of(o)) {
+		buf_put_str(out, " -a '");
+		put_words(out, values_of(o));
+		buf_put_byte(out, '\'');
+	}
+}
+
+static void put_fish_option(struct buf *out, const struct command *c, const struct option_spec *o)
+{
+	buf_printf(out,
+		   "complete -c $program -n 'string match -q -- %s (commandline -opc)[2]' -l %s",
+		   c->name, o->name);
+	if (o->letter)
+		buf_printf(out, " -s %c", o->letter);
+	put_fish_value(out, o);
+	buf_put_str(out, " -d ");
+	put_fish_text(out, o->help);
+	buf_put_byte(out, '\n');
+}
+
+/* The first word is a command; operands are files. */
+void completion_fish(struct buf *out, const struct program *p)
+{
+	buf_printf(out, "# fish completion for %s(1)\nset -l program %s\n", p->name, p->name);
+	buf_put_str(out, "complete -c $program -f\n"
+			 "complete -c $program -n 'test (count (commandline -opc)) -gt 1' -F\n"
+			 "complete -c $program -l help -d 'Print the options'\n");
+	for (size_t i = 0; p->commands[i]; i++) {
+		buf_printf(
+			out,
+			"complete -c $program -n 'test (count (commandline -opc)) -eq 1' -a %s -d ",
+			p->commands[i]->name);
+		put_fish_text(out, p->commands[i]->summary);
+		buf_put_byte(out, '\n');
+	}
+	for (size_t i = 0; p->commands[i]; i++)
+		each_option(out, p->commands[i], put_fish_option);
+}

@@ -13,3 +13,6 @@ void completion_bash(struct buf *out, const struct program *p);
 
 /* An autoloaded function for zsh. */
 void completion_zsh(struct buf *out, const struct program *p);
+
+/* A script for fish, loaded on demand from a directory of completions. */
+void completion_fish(struct buf *out, const struct program *p);

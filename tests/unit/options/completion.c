@@ -159,9 +159,47 @@ static void zsh_reads_its_script(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* The completions of @line, without descriptions, separated by spaces. */
+static void assert_fish(const char *dir, const char *line, const char *want)
+{
+	char command[600], got[1024];
+	size_t len;
+	FILE *f;
+
+	snprintf(command, sizeof(command),
+		 "cd '%s' && HOME=. fish --no-config -c 'source toy.fish; complete -C \"%s\"' | "
+		 "cut -f 1 "
+		 "| tr '\\n' ' '",
+		 dir, line);
+	f = popen(command, "r");
+	assert_non_null(f);
+	len = fread(got, 1, sizeof(got) - 1, f);
+	got[len] = '\0';
+	assert_int_equal(pclose(f), 0);
+	assert_string_equal(got, want);
+}
+
+static void fish_completes_by_its_script(void **state)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/toy.fish", (char *)*state);
+	write_script(path, completion_fish);
+	if (system("command -v fish >/dev/null") != 0) {
+		print_message("fish is not installed\n");
+		skip();
+	}
+	assert_fish(*state, "toy ", "odd play ");
+	assert_fish(*state, "toy o", "odd ");
+	assert_fish(*state, "toy odd --", "--help --into --odd --output ");
+	assert_fish(*state, "toy odd --output to", "toy.fish ");
+	assert_fish(*state, "toy odd to", "toy.fish ");
+}
+
 #define SCRIPT(f) cmocka_unit_test_setup_teardown(f, setup, tempdir_remove)
 
 TEST_GROUP(test_completion, SCRIPT(commands_come_first), SCRIPT(options_are_those_of_the_command),
 	   SCRIPT(values_are_those_of_the_option),
 	   SCRIPT(files_and_directories_are_completed_where_they_are_expected),
-	   TEST(text_cannot_leave_its_quotes_in_zsh), SCRIPT(zsh_reads_its_script))
+	   TEST(text_cannot_leave_its_quotes_in_zsh), SCRIPT(zsh_reads_its_script),
+	   SCRIPT(fish_completes_by_its_script))
