@@ -8,7 +8,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 release=$1
 cameo=$2
-limit_mib=144
+limit_mib=145
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
