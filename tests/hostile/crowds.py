@@ -43,16 +43,6 @@ def judge_shape(outcome, name, expected):
         outcome.recording.judge(name, *expected[:-1], leaf=expected[-1], most_elsewhere=0.5)
 
 
-def no_control_characters(outcome):
-    """Names with control characters reach no file, log or metric."""
-    texts = [outcome.recording.said, outcome.log, outcome.metrics,
-             *(";".join((s.comm, *s.frames)) for s in outcome.recording.stacks),
-             *(text for names, labels, _ in outcome.samples for text in (*names, *map(str, labels.values())))]
-    for text in texts:
-        wrong = [c for c in text if ord(c) < 32 and c not in "\n\r" or ord(c) == 127]
-        expect(not wrong, f"control characters {wrong}:", repr(text))
-
-
 def churn(shop):
     """Programs that exec each other, fork and remap a file all the time, at once"""
     code = shop.path("loop.code")
@@ -99,7 +89,7 @@ def main():
         if outcome:
             for name, (what, expected) in SHAPES.items():
                 tap.run(what, judge_shape, outcome["of"], name, expected)
-            tap.run(no_control_characters.__doc__, no_control_characters, outcome["of"])
+            tap.run(attack.no_control_characters.__doc__, attack.no_control_characters, outcome["of"])
         for test in (churn, crowd, readers_killed):
             tap.run(test.__doc__, test, shop)
     tap.done()

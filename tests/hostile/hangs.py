@@ -16,6 +16,7 @@ UNREAD = "[file not read: remote file system]"
 LONG_MS = 10**6
 WARM_S = 0.2
 UNREAD_BYTES = 16 << 20
+COPIED_BYTES = 4 << 20  # the agent copies files of that size
 FROZEN = 8
 COVERED = 3
 FREEZE_AFTER_S = 0.1
@@ -28,15 +29,18 @@ def cpu_s(pid):
 
 
 class Fuse:
-    """A FUSE file system with one file, PATH: a program, and much more that it does not read itself."""
+    """A FUSE file system with one file, PATH: a program, and much more that it does not read itself.
 
-    def __init__(self, shop, name):
+    After SIGUSR2, it answers no reads from offset HANG_FROM on.
+    """
+
+    def __init__(self, shop, name, size=UNREAD_BYTES, hang_from=0, program=None):
         self.dir = shop.path("mnt-" + name)
-        program = shutil.copy(shop.c("chain"), shop.path("program-" + name))
-        os.truncate(program, UNREAD_BYTES)
+        program = shutil.copy(program or shop.c("chain"), shop.path("program-" + name))
+        os.truncate(program, size)
         os.makedirs(self.dir, exist_ok=True)
         self.path = os.path.join(self.dir, "program")
-        self.server = subprocess.Popen([shop.c("fuse_hang"), self.dir, program], stdout=subprocess.PIPE,
+        self.server = subprocess.Popen([shop.c("fuse_hang"), self.dir, program, str(hang_from)], stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
         if self.server.stdout.readline() != "ready\n":
             raise Skip("no FUSE here: " + self.server.communicate()[1].strip())
@@ -48,8 +52,8 @@ class Fuse:
 
 
 @contextlib.contextmanager
-def mounted(shop, name):
-    fuse = Fuse(shop, name)
+def mounted(shop, name, **options):
+    fuse = Fuse(shop, name, **options)
     try:
         yield fuse
     finally:
@@ -58,7 +62,7 @@ def mounted(shop, name):
 
 def responding(shop):
     """A program on FUSE is whole and symbolized"""
-    with mounted(shop, "responding") as fuse:
+    with mounted(shop, "responding", size=COPIED_BYTES) as fuse:
         outcome = attack.attack(shop, [[fuse.path, attack.MS]])
         for stacks in (outcome.recording.of("program"), outcome.agent_stacks("program")):
             wrong = [s for s in stacks if not is_whole(s) or not cameo.holds(s, f"{attack.HONEST_CHAIN} ...")]
@@ -73,7 +77,7 @@ def wait_until_it_runs(program):
 
 
 def hanging(shop, sig, name):
-    with mounted(shop, name) as fuse:
+    with mounted(shop, name, size=COPIED_BYTES, hang_from=1) as fuse:
         program = cameo.spawn(*attack.as_user(attack.HOSTILE, fuse.path, LONG_MS))
         try:
             wait_until_it_runs(program)
@@ -97,6 +101,64 @@ def hung(shop):
 def unreadable(shop):
     """A program on FUSE whose server answers everything but reads"""
     hanging(shop, signal.SIGUSR2, "unreadable")
+
+
+def without_length(shop):
+    """A program on FUSE whose file has no length any more, and whose server answers no reads"""
+    with mounted(shop, "empty", size=COPIED_BYTES) as fuse:
+        program = cameo.spawn(*attack.as_user(attack.HOSTILE, fuse.path, LONG_MS))
+        try:
+            wait_until_it_runs(program)
+            fuse.server.send_signal(signal.SIGURG)
+            attack.attack(shop, [])
+        finally:
+            fuse.end()
+            cameo.end(program)
+
+
+@contextlib.contextmanager
+def layered_over(shop, lower):
+    """Mounts an overlayfs over the directory LOWER; yields its directory."""
+    parts = [shop.path(name) for name in ("layers", "layers/upper", "layers/work", "layers/merged")]
+    for path in parts:
+        os.mkdir(path)
+    _, upper, work, merged = parts
+    options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+    r = subprocess.run(["mount", "-t", "overlay", "none", merged, "-o", options], check=False, capture_output=True, text=True)
+    if r.returncode:
+        raise Skip("no overlayfs here: " + r.stderr.strip())
+    try:
+        yield merged
+    finally:
+        subprocess.run(["umount", "-l", merged], check=False, capture_output=True)
+
+
+def rooted(shop):
+    """A program whose root directory is on FUSE whose server answers nothing any more"""
+    static = shop.build("chain-static", "gcc", "chain.c", "-O2", "-static")
+    with mounted(shop, "root", program=static) as fuse:
+        user = f"{attack.HOSTILE}:{attack.HOSTILE}"
+        program = cameo.spawn("chroot", f"--userspec={user}", fuse.dir, "/program", LONG_MS)
+        try:
+            wait_until_it_runs(program)
+            fuse.server.send_signal(signal.SIGUSR1)
+            attack.attack(shop, [])
+        finally:
+            fuse.end()
+            cameo.end(program)
+
+
+def layered(shop):
+    """A program on an overlayfs over FUSE whose server answers no reads"""
+    with mounted(shop, "lower", size=COPIED_BYTES) as fuse, layered_over(shop, fuse.dir) as merged:
+        program = cameo.spawn(*attack.as_user(attack.HOSTILE, os.path.join(merged, "program"), LONG_MS))
+        try:
+            wait_until_it_runs(program)
+            fuse.server.send_signal(signal.SIGUSR2)
+            attack.attack(shop, [])
+        finally:
+            fuse.end()
+            cameo.end(program)
 
 
 def mounted_over(shop):
@@ -140,6 +202,60 @@ def stack_in_file(shop):
         finally:
             fuse.end()
             cameo.end(wanderer)
+
+
+@contextlib.contextmanager
+def own_locks(shop):
+    """Processes whose address space is locked while they write to a file whose server does not answer."""
+    with mounted(shop, "own-lock") as fuse:
+        program = shop.link(shop.c("hostile", "-pthread"), "own-lock")
+        # more than there are openers, and threads that read environments
+        holders = [cameo.spawn(*attack.as_user(attack.HOSTILE, program, LONG_MS, "own-lock", fuse.path))
+                   for _ in range(FROZEN)]
+        try:
+            for holder in holders:
+                wait_until_it_runs(holder)
+            fuse.server.send_signal(signal.SIGUSR1)
+            for holder in holders:
+                holder.send_signal(signal.SIGUSR1)
+            yield
+        finally:
+            fuse.end()
+            cameo.end(*holders)
+
+
+def own_lock(shop):
+    """Programs whose address space is locked while they write to a file whose server does not answer"""
+    with own_locks(shop):
+        attack.attack(shop, [])
+
+
+def own_lock_memory(shop):
+    """The same, and their resident memory is recorded"""
+    with own_locks(shop):
+        honest = cameo.spawn(shop.c("chain"), LONG_MS)
+        out = shop.path("memory.folded")
+        try:
+            r = subprocess.run([cameo.CAMEO, "record", "--memory", "-d", "1", "-o", out], capture_output=True, text=True,
+                               timeout=cameo.DEADLINE_S, check=False)
+        finally:
+            cameo.end(honest)
+    expect(r.returncode == 0 and "could not be read" in r.stderr, r.stderr)
+    with open(out, encoding="utf-8") as f:
+        expect("chain" in f.read(), r.stderr)
+
+
+def flipped(shop):
+    """Programs whose stack has a page that is now memory, now a file that nobody can read"""
+    with mounted(shop, "flipped") as fuse:
+        fuse.server.send_signal(signal.SIGUSR2)
+        program = shop.link(shop.c("hostile", "-pthread"), "flip")
+        hostile = cameo.spawn(*attack.as_user(attack.HOSTILE, program, LONG_MS, "flip", fuse.path))
+        try:
+            attack.attack(shop, [])
+        finally:
+            fuse.end()
+            cameo.end(hostile)
 
 
 @contextlib.contextmanager
@@ -237,7 +353,7 @@ def main():
     attack.need_root()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
-        for test in (responding, hung, unreadable, mounted_over, stack_in_file, locked, frozen, stopped, in_memory):
+        for test in (responding, hung, unreadable, without_length, rooted, layered, mounted_over, stack_in_file, locked, own_lock, own_lock_memory, flipped, frozen, stopped, in_memory):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

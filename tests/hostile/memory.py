@@ -7,6 +7,7 @@ once, also one that several of them share; BPF maps and the rings of process eve
 """
 import os
 import re
+import signal
 import threading
 import time
 
@@ -14,6 +15,7 @@ import attack
 import cameo
 from attack import HOSTILE, as_user, user_dir
 from cameo import expect
+from hangs import LONG_MS, mounted, wait_until_it_runs
 
 LIMIT_MIB = 128
 ROUNDS = 30
@@ -22,6 +24,11 @@ SHRUNK_MIB = 15  # above the memory before the storm
 SHRINK_S = 180
 WINDOWS = 3
 MIB = 1 << 20
+USERS = 8
+FIRST_USER = 64200
+HALF_COPIED = 5 << 20
+HUNG_KIB = 32
+MEMORY_FILES_MAX = 8 << 20  # a sixteenth of the limit, and the files of readers
 MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ ([0-9a-f]+) (\S+) (\d+) *(.*)$")
 STORM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "storm.py")
 
@@ -153,4 +160,45 @@ def storm(shop):
            "before:", ledger.text(before), metrics)
 
 
-attack.main(storm)
+def resident_kib_of_hung(pid):
+    """Returns the resident memory of each opener of the agent PID that does not die, in KiB."""
+    sizes = []
+    for child in cameo.children_of(pid):
+        status = read(f"/proc/{child}/status")
+        if re.search(r"^Name:\tcameo-opener$", status, re.MULTILINE) and "(disk sleep)" in status:
+            sizes.append(int(re.search(r"^VmRSS:\s+(\d+)", status, re.MULTILINE)[1]))
+    return sizes
+
+
+def half_copies(shop):
+    """At most --memory while eight users' files on FUSE hang in the middle of being copied"""
+    hostile = []
+    with mounted(shop, "half", size=HALF_COPIED, hang_from=HALF_COPIED * 3 // 4) as fuse:
+        try:
+            for i in range(USERS):
+                hostile.append(cameo.spawn(*as_user(FIRST_USER + i, fuse.path, LONG_MS)))
+            for p in hostile:
+                wait_until_it_runs(p)
+            fuse.server.send_signal(signal.SIGUSR2)
+            with attack.Agent(shop, "-F", "199", "--window", "1s", "--memory", f"{LIMIT_MIB}M") as agent:
+                agent.wait_windows(1)
+                ledger = Ledger(agent.process.pid)
+                try:
+                    agent.wait(lambda: agent.metric("cameo_openers_abandoned") >= USERS, "openers that hang")
+                    agent.wait_windows(WINDOWS)
+                    hung = resident_kib_of_hung(agent.process.pid)
+                finally:
+                    ledger.end()
+                metrics = agent.get("/metrics")[1]
+        finally:
+            fuse.end()
+            cameo.end(*hostile)
+    print("# most:", ledger.text(ledger.most), f"RSS of hung openers: {sorted(hung)} KiB", flush=True)
+    if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 15):
+        # those that were killed within the last second still have theirs
+        expect(sum(kib <= HUNG_KIB for kib in hung) >= USERS, f"RSS of hung openers: {hung} KiB")
+    expect(ledger.most["sum"] <= LIMIT_MIB * MIB, "over the limit:", ledger.text(ledger.most), metrics)
+    expect(ledger.most["memory files"] <= MEMORY_FILES_MAX, "memory files:", ledger.text(ledger.most), metrics)
+
+
+attack.main(storm, half_copies)

@@ -63,7 +63,7 @@ class Strangers:
 
 
 class Trace:
-    """What strace writes: a file for each thread."""
+    """Returns the files that strace writes, one for each thread."""
 
     def __init__(self, shop, name):
         cameo.need("strace", "setpriv")

@@ -5,6 +5,7 @@ import lzma
 import os
 import random
 import struct
+import zlib
 
 import attack
 import cameo
@@ -201,6 +202,139 @@ def compressed_sections():
     return elf.image()
 
 
+def deflated(mib):
+    """A compressed section that becomes MIB of zeros."""
+    packer = zlib.compressobj(9)
+    data = b"".join(packer.compress(bytes(MIB)) for _ in range(mib)) + packer.flush()
+    return struct.pack("<IIQQ", 1, 0, mib * MIB, 1) + data
+
+
+def deflate_bombs():
+    """Compressed debug sections that become 256 MiB each"""
+    elf, data = Elf(), deflated(256)
+    for name in (".debug_info", ".debug_abbrev", ".debug_line", ".debug_str", ".debug_ranges", ".debug_addr"):
+        elf.section(name, data, flags=SHF_COMPRESSED)
+    return elf.image()
+
+
+def uleb(n):
+    out = b""
+    while n > 127:
+        out += bytes([n & 127 | 128])
+        n >>= 7
+    return out + bytes([n])
+
+
+def dwarf(dies, abbrevs, line=b""):
+    """A file whose DWARF 4 unit covers the code and has these entries below its first."""
+    elf = Elf()
+    unit = uleb(1) + struct.pack("<QQI", BASE + PAGE, PAGE, 0)
+    body = struct.pack("<HIB", 4, 0, 8) + unit + dies
+    first = uleb(1) + b"\x11\x01\x11\x01\x12\x07\x10\x17\0\0"
+    elf.section(".debug_info", struct.pack("<I", len(body)) + body)
+    elf.section(".debug_abbrev", first + abbrevs + b"\0")
+    elf.section(".debug_line", line)
+    elf.section(".debug_str", b"\0", flags=0x30)
+    elf.section(".strtab", b"\0hot\0", SHT_STRTAB)
+    elf.section(".symtab", bytes(24) + struct.pack("<IBBHQQ", 1, 0x12, 0, 1, BASE + PAGE, 64), SHT_SYMTAB, entry=24,
+                link=len(elf.sections))
+    return elf.image()
+
+
+UNIT_HEAD = 11 + 21  # bytes before the entries of dwarf()
+# an entry for all of the code: DW_AT_low_pc, DW_AT_high_pc, and a reference
+CODE_RANGE = struct.pack("<QQ", BASE + PAGE, PAGE)
+
+
+def nested_inlines():
+    """Half a million inlined calls within each other, each of the one before"""
+    abbrevs = (uleb(2) + b"\x2e\x01\x03\x08\x11\x01\x12\x07\0\0" +  # DW_TAG_subprogram
+               uleb(3) + b"\x1d\x01\x11\x01\x12\x07\x31\x13\0\0")  # DW_TAG_inlined_subroutine, DW_AT_abstract_origin
+    size = 1 + 16 + 4
+    dies = uleb(2) + b"outer\0" + CODE_RANGE
+    parts = [dies]
+    for i in range(500000):
+        parts.append(b"\x03" + CODE_RANGE + struct.pack("<I", UNIT_HEAD + max(0, len(dies) + size * (i - 1))))
+    return dwarf(b"".join(parts), abbrevs)
+
+
+def origins_in_circles():
+    """Functions that are specified by each other in a circle, and by themselves"""
+    abbrevs = uleb(2) + b"\x2e\x00\x11\x01\x12\x07\x47\x13\x31\x13\0\0"  # DW_AT_specification, DW_AT_abstract_origin
+    size, n = 1 + 16 + 8, 10000
+    at = lambda i: UNIT_HEAD + size * (i % n)  # noqa: E731
+    return dwarf(b"".join(b"\x02" + CODE_RANGE + struct.pack("<II", at(i + 1), at(i)) for i in range(n)), abbrevs)
+
+
+def line_program(operations, directories=b"\0", files=b"a.c\0\0\0\0\0"):
+    head = struct.pack("<BBBbBB", 1, 1, 1, -5, 14, 13) + bytes([0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1]) + directories + files
+    body = struct.pack("<HI", 4, len(head)) + head + operations
+    return struct.pack("<I", len(body)) + body
+
+
+def endless_lines():
+    """A table of 16 million lines in one byte of code"""
+    start = b"\0\x09\x02" + struct.pack("<Q", BASE + PAGE)
+    return dwarf(b"", b"", line_program(start + b"\x12" * (16 * MIB) + b"\x02\x80\x20\0\x01\x01"))
+
+
+def indirect_abbreviations():
+    """Attributes whose form is given in the entry, a hundred thousand times, and blocks of 4 GB"""
+    abbrevs = uleb(2) + b"\x2e\x01" + b"\x49\x16" * 100000 + b"\0\0"  # DW_FORM_indirect
+    return dwarf((b"\x02" + (b"\x16" * 90 + b"\x0b\x01") * 20000) + b"\x02\x04\xff\xff\xff\xff" * 1000, abbrevs)
+
+
+def own_debug_file():
+    """A file that names itself as its debug file and as the alternate file of that"""
+    elf = Elf()
+    build_id = bytes(range(20))
+    elf.segment(PT_NOTE, elf.add(struct.pack("<III", 4, 20, 3) + b"GNU\0" + build_id), 36)
+    for i in range(100):
+        elf.section(".gnu_debugaltlink", f"debug-{i}.code".encode() + b"\0" + build_id)
+        elf.section(".gnu_debuglink", f"debug-{i}.code".encode().ljust(16, b"\0") + struct.pack("<I", i))
+    elf.section(".debug_info", struct.pack("<IHIB", 1000, 4, 0, 8) + bytes(1000))
+    return elf.image()
+
+
+def section_counts():
+    """A file whose first section header has the number of sections: four billion"""
+    data = bytearray(names_that_control_a_terminal())
+    table, = struct.unpack_from("<Q", data, 40)
+    struct.pack_into("<Q", data, table + 32, 0xffffffff)
+    struct.pack_into("<I", data, table + 40, 0xfffffffe)
+    struct.pack_into("<HH", data, 60, 0, 0xffff)
+    return bytes(data)
+
+
+def many_sections():
+    """65,000 sections with the names of debug sections, all of them the whole file"""
+    elf = Elf()
+    image = elf.image()
+    names = b"\0.debug_info\0.eh_frame\0.symtab\0.gnu_debugdata\0.debug_line\0.note.gnu.build-id\0"
+    starts = [i + 1 for i, c in enumerate(names[:-1]) if not c]
+    at = len(image)
+    table = at + len(names) + -(at + len(names)) % 16
+    parts = [bytes(64), struct.pack("<IIQQQQIIQQ", 1, SHT_STRTAB, 0, 0, at, len(names), 0, 0, 1, 0)]
+    for i in range(65000):
+        parts.append(struct.pack("<IIQQQQIIQQ", starts[i % len(starts)], (1, 1, 2, 1, 1, 7)[i % 6], 2, BASE, 0, at, 1, 0, 1,
+                                 24))
+    data = bytearray(image + names + bytes(table - at - len(names)) + b"".join(parts))
+    struct.pack_into("<Q", data, 40, table)
+    struct.pack_into("<HHH", data, 58, 64, 65002, 1)
+    return bytes(data)
+
+
+def xz_dictionary():
+    """.gnu_debugdata that needs a dictionary of 4 GB"""
+    data = bytearray(lzma.compress(bytes(MIB), lzma.FORMAT_XZ, filters=[{"id": lzma.FILTER_LZMA2, "preset": 0}]))
+    expect(data[12 + 2] == 0x21, "the filter of the block")
+    data[12 + 4] = 40  # the size of the dictionary
+    struct.pack_into("<I", data, 12 + 8, zlib.crc32(bytes(data[12:12 + 8])))
+    elf = Elf()
+    elf.section(".gnu_debugdata", bytes(data))
+    return elf.image()
+
+
 def pclntab():
     """Go's table of functions with counts and offsets of 64 bits"""
     elf = Elf()
@@ -228,9 +362,11 @@ def dynamic_table():
     return elf.image()
 
 
-FILES = (overlapping_cies, long_cies, referring_to_themselves, lying_lengths, endless_rows, remembered_states,
-         expressions, one_function_a_million_times, noise, long_names, lying_sections, names_that_control_a_terminal,
-         xz_bomb, compressed_sections, pclntab, notes, dynamic_table)
+UNWIND_FILES = (overlapping_cies, long_cies, referring_to_themselves, lying_lengths, endless_rows, remembered_states,
+                expressions, one_function_a_million_times, noise, long_names, lying_sections,
+                names_that_control_a_terminal, xz_bomb, compressed_sections, pclntab, notes, dynamic_table)
+DEBUG_FILES = (xz_dictionary, deflate_bombs, nested_inlines, origins_in_circles, endless_lines, indirect_abbreviations,
+               own_debug_file, section_counts, many_sections)
 
 
 def judge(recording, comm):
@@ -245,21 +381,28 @@ def judge(recording, comm):
                repr(s.frames)[:400])
 
 
+def together(tap, shop, program, files, name):
+    """Runs programs with all FILES at once, and judges each. NAME: prefix of the names of the programs."""
+    commands = []
+    for i, make in enumerate(files):
+        path = shop.path(f"{name}-{i}.code")
+        with open(path, "wb") as f:
+            f.write(make())
+        commands.append([shop.link(program, f"{name}-{i}"), MS, path, PAGE])
+    outcome = {}
+    tap.run(f"{len(files)} files at once", lambda: outcome.update(of=attack.attack(shop, commands)))
+    for i, make in enumerate(files):
+        if outcome:
+            tap.run(make.__doc__, judge, outcome["of"].recording, f"{name}-{i}")
+
+
 def main():
     attack.need_root()
     tap = Tap()
     with Workshop() as shop:
-        program, commands = shop.c("run_file", "-O0"), []
-        for i, make in enumerate(FILES):
-            path = shop.path(f"table-{i}.code")
-            with open(path, "wb") as f:
-                f.write(make())
-            commands.append([shop.link(program, f"table-{i}"), MS, path, PAGE])
-        outcome = {}
-        tap.run(f"{len(FILES)} files at once", lambda: outcome.update(of=attack.attack(shop, commands)))
-        for i, make in enumerate(FILES):
-            if outcome:
-                tap.run(make.__doc__, judge, outcome["of"].recording, f"table-{i}")
+        program = shop.c("run_file", "-O0")
+        together(tap, shop, program, UNWIND_FILES, "table")
+        together(tap, shop, program, DEBUG_FILES, "debug")
     tap.done()
 
 

@@ -304,19 +304,125 @@ static void lock(void)
 	_exit(0);
 }
 
+static volatile sig_atomic_t is_signalled;
+
+static void on_signal(int sig)
+{
+	is_signalled = sig;
+}
+
+/* Writes the changed page back, for which it waits with the lock held. */
+static void *map_over(void *page)
+{
+	return mmap(page, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+static void own_lock(void)
+{
+	int fd = open(args[3], O_RDWR);
+	char *file = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	pthread_t thread;
+
+	if (fd < 0 || file == MAP_FAILED)
+		exit(1);
+	file[0] ^= 1;
+	signal(SIGUSR1, on_signal);
+	while (!is_signalled)
+		sink += hot(sink);
+	pthread_create(&thread, NULL, map_over, file);
+	work();
+	_exit(0);
+}
+
+/* A page in the middle of the stack, and the file that replaces it now and then. */
+static struct {
+	char *page, copy[PAGE];
+	int fd;
+} flipped;
+
+static void *flip_page(void *arg)
+{
+	memcpy(flipped.copy, flipped.page, PAGE);
+	for (;;) {
+		mmap(flipped.page, PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, flipped.fd, 0);
+		mmap(flipped.page, PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		memcpy(flipped.page, flipped.copy, PAGE);
+	}
+	return arg;
+}
+
+/* Ends the process, because its callers' frames are lost. */
+CALLED static uint64_t descend(int depth)
+{
+	enum { DEPTH = 3000, FLIPPED = 1000, CHILD_MS = 30 };
+	pthread_t thread;
+	uint64_t n;
+
+	if (depth == FLIPPED)
+		flipped.page = (char *)((uintptr_t)__builtin_frame_address(0) & -(uintptr_t)PAGE);
+	if (depth < DEPTH) {
+		n = descend(depth + 1);
+		sink += n; /* no tail call, nor a loop */
+		return n;
+	}
+	pthread_create(&thread, NULL, flip_page, NULL);
+	for (clock_t end = clock() + CHILD_MS * (CLOCKS_PER_SEC / 1000); clock() < end;)
+		sink += hot(sink);
+	if (sink)
+		_exit(0);
+	return 0;
+}
+
+static void flip_child(void)
+{
+	flipped.fd = open(args[3], O_RDONLY);
+	if (flipped.fd >= 0)
+		sink += descend(0);
+}
+
+static void flip(void)
+{
+	char *argv[] = { args[0], args[1], "flip-child", args[3], NULL };
+	struct timespec begun, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	do {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			execv("/proc/self/exe", argv);
+			_exit(1);
+		}
+		waitpid(pid, NULL, 0);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - begun.tv_sec) * 1000 < budget_ms);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 	int n_args;
 } kinds[] = {
-	{ "names", names, 3 },         { "fp-cycle", fp_cycle, 3 },
-	{ "sp-wild", sp_wild, 3 },     { "exit-main", exit_main, 3 },
-	{ "threads", threads, 3 },     { "renames", renames, 3 },
-	{ "exec", exec_other, 4 },     { "fork", fork_children, 3 },
-	{ "remap", remap, 4 },         { "crowd", crowd, 4 },
-	{ "map-link", map_link, 4 },   { "map-symlink", map_symlink, 4 },
-	{ "dump-link", dump_link, 4 }, { "replaced", replaced, 4 },
-	{ "lock", lock, 4 },           { "sp-file", sp_file, 4 },
+	{ "names", names, 3 },
+	{ "fp-cycle", fp_cycle, 3 },
+	{ "sp-wild", sp_wild, 3 },
+	{ "exit-main", exit_main, 3 },
+	{ "threads", threads, 3 },
+	{ "renames", renames, 3 },
+	{ "exec", exec_other, 4 },
+	{ "fork", fork_children, 3 },
+	{ "remap", remap, 4 },
+	{ "crowd", crowd, 4 },
+	{ "map-link", map_link, 4 },
+	{ "map-symlink", map_symlink, 4 },
+	{ "dump-link", dump_link, 4 },
+	{ "replaced", replaced, 4 },
+	{ "lock", lock, 4 },
+	{ "sp-file", sp_file, 4 },
+	{ "own-lock", own_lock, 4 },
+	{ "flip", flip, 4 },
+	{ "flip-child", flip_child, 4 },
 };
 
 int main(int argc, char **argv)
