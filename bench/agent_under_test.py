@@ -32,9 +32,12 @@ class Metrics:
 
 
 class Agent:
-    """cameo agent, exporting to a cameo server or to a directory until the end of the block."""
+    """
+    cameo agent, exporting to a cameo server or to a directory until the end of the block. PREFIX is a command
+    that runs it, whose standard input is a pipe then.
+    """
 
-    def __init__(self, *flags, server=True, sink="pyroscope"):
+    def __init__(self, *flags, server=True, sink="pyroscope", prefix=()):
         self.dir = tempfile.mkdtemp(prefix="cameo-bench.")
         self.server = None
         self.url = "http://127.0.0.1:1"
@@ -46,8 +49,8 @@ class Agent:
         self.launched = time.monotonic()
         to = {"pyroscope": ("--server", self.url), "otlp": ("--otlp", self.url.rstrip("/").replace("http", "grpc", 1)),
               "dir": ("--dir", os.path.join(self.dir, "windows"))}[sink]
-        self.process = subprocess.Popen([common.CAMEO, "agent", *to, "--metrics", "127.0.0.1:0", *flags],
-                                        stderr=self.log)
+        self.process = subprocess.Popen([*prefix, common.CAMEO, "agent", *to, "--metrics", "127.0.0.1:0", *flags],
+                                        stderr=self.log, stdin=subprocess.PIPE if prefix else None)
         self.metrics_url = self.wait_for(r"serving metrics at (http://[^\s\"]+)")
 
     def output(self):

@@ -29,8 +29,7 @@ def bpf_ns(*command):
                                os.path.join(tmp, "out.folded"), "--", *command],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
                               check=False).stderr
-    m = re.search(r"BPF (\d+) ns a sample", said)
-    return int(m[1]) if m else None
+    return cost(said, "bpf_ns")
 
 
 def ninja(*targets):
@@ -109,19 +108,26 @@ COSTS = {
     "samples": r"(\d+) samples in",
     "lost": r"(\d+) lost",
     "complete": r"([\d.]+) % complete",
-    "us_sampling": r"a sample: ([\d.]+) us while sampling",
-    "us_all": r"([\d.]+) us with names and output",
-    "bpf_ns": r"BPF (\d+) ns a sample",
+    "frames": r"(\d+) frames, \d+ rule cache hits",
+    "us_sampling": r"per sample ([\d.]+) us while sampling",
+    "us_all": r"([\d.]+) us with symbolization and output",
+    "bpf_ns": r"BPF (\d+) ns per sample",
 }
+
+
+def cost(stderr, name):
+    """One of COSTS in the output of `cameo record -v`; None if it is not there."""
+    m = re.search(COSTS[name], stderr)
+    return float(m[1]) if m else None
 
 
 def cameo_costs(stderr):
     """The numbers that `cameo record -v` reports."""
-    found = {k: re.search(v, stderr) for k, v in COSTS.items()}
-    missing = [k for k, m in found.items() if not m]
+    found = {name: cost(stderr, name) for name in COSTS}
+    missing = [name for name, value in found.items() if value is None]
     if missing:
         sys.exit(f"cameo record -v did not report {', '.join(missing)}:\n{stderr}")
-    return {k: float(m[1]) for k, m in found.items()}
+    return found
 
 
 def have(command):

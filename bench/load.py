@@ -60,6 +60,16 @@ PROGRAMS = {
     "ruby": ("ruby", lambda: ["ruby", source("burn.rb")]),
 }
 
+# Nearly nothing, as on a desktop.
+IDLERS = (
+    ["/usr/bin/python3", "-c", "import time, json, ssl\nwhile True: time.sleep(0.2)"],
+    ["bash", "-c", "while read -t 1 line || true; do :; done"],
+    ["perl", "-e", "select(undef, undef, undef, 0.2) while 1"],
+    ["node", "-e", "setInterval(() => 0, 200)"],
+    ["sleep", "1000000"],
+    ["tail", "-f", "/dev/null"],
+)
+
 
 def start(background, wrapper=()):
     """Starts the programs, each with the prefix WRAPPER, and waits until all are busy.
@@ -78,3 +88,10 @@ def start(background, wrapper=()):
                 raise SystemExit(f"the program {name} exited")
             time.sleep(0.05)
     return running, missing
+
+
+def start_idlers(background, n):
+    """Starts N processes of IDLERS."""
+    kinds = [argv for argv in IDLERS if common.have(argv[0])]
+    for i in range(n):
+        background.start(kinds[i % len(kinds)], stdin=subprocess.PIPE)
