@@ -38,6 +38,7 @@ def sends_what_record_writes(shop):
         return s[0] and s[0][0] == "_start" and {"main", "outer", "middle", "hot"} <= set(s[0])
 
     with Agent(shop, "-F", "199", "--window", "1s") as agent:
+        agent.wait_sampling()
         cameo.cameo("record", "-F", "199", "-o", recorded, "--", program, "1500")
         agent.wait(lambda: any(map(is_whole, agent.samples("agentchain"))), "whole stacks")
     with open(recorded, "rb") as f:
@@ -169,8 +170,7 @@ def reports_its_state(shop, tap):
     expect(re.search(r'^cameo_unwind_table_bytes\{exe="/', text, re.MULTILINE), text)
     expect(re.search(r"^level=info msg=agent samples=\d+ lost=0 .*sent=\d+", said, re.MULTILINE), said)
     tap.run(counts_idle_cpus.__doc__, counts_idle_cpus, idle, agent.idle_samples())
-    # a busy machine may leave no time to symbolize everything, which the agent reports
-    expect(agent.process.returncode == ("samples were not sent" in said) and took < ENDS_S, f"ended after {took:.1f} s: {agent.process.returncode}")
+    expect(agent.ended_well() and took < ENDS_S, f"ended after {took:.1f} s: {agent.process.returncode}")
 
 
 def reloads_its_configuration(shop):
@@ -243,10 +243,11 @@ def sends_the_last_window(shop):
             os.sched_setscheduler(naming, os.SCHED_IDLE, os.sched_param(0))
             for pid in (naming, programs[1].pid, programs[2].pid):
                 os.sched_setaffinity(pid, {cpu})
+            agent.wait_sampling()
             cameo.wait_cpu(programs[0], ms=500)
             agent.end()
             expect(count(agent.samples("lastseen")) > 10, "no last window:", agent.said())
-            expect(agent.process.returncode == 0, agent.said())
+            expect(agent.ended_well(), agent.said())
     finally:
         cameo.end(*programs)
 
@@ -258,7 +259,7 @@ def samples_by_chance(shop):
         for state in (1, 0, 1):
             agent.wait(lambda s=state: agent.metric("cameo_paused") == s, f"an interval with cameo_paused {state}")
         agent.wait(lambda: agent.metric("cameo_samples_total") > 0, "samples")
-        expect(agent.end() < ENDS_S and agent.process.returncode == 0, agent.said())
+        expect(agent.end() < ENDS_S and agent.ended_well(), agent.said())
 
 
 def excludes_itself(shop):
@@ -289,7 +290,7 @@ def refuses_mistakes(shop):
     for flags, words, status in (
             ((), "no destination for profiles", 1), (("--nosuch",), "unknown option --nosuch", 2),
             (("--config", config), "bad.conf:2: freq \"fast\": expected a number of samples per second", 2),
-            (("--dir", shop.path("d"), "--rule", "comm=~( : drop-process"), "missing closing parenthesis", 1),
+            (("--dir", shop.path("d"), "--rule", "comm=~( : drop-process"), "missing closing parenthesis", 2),
             (("--dir", shop.path("d"), "--metrics", "0.0.0.0:0"), "expected a loopback address", 1),
             (("--server", "gopher://x"), "http", 1)):
         r = cameo.cameo("agent", *flags)
@@ -438,7 +439,7 @@ def sends_to_our_server(shop):
                 agent.wait(pushed.agents, "the agent's report")
                 report = pushed.agents()[0]
                 agent.wait(lambda: len(pyroscope.paths) > 2, "pushes to the other receiver")
-                expect(agent.end() < ENDS_S and agent.process.returncode == 0, agent.said())
+                expect(agent.end() < ENDS_S and agent.ended_well(), agent.said())
             others = grpc.agents() + http.agents()
     finally:
         cameo.end(*programs)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A running `cameo agent` that writes windows into a directory, for tests."""
+import collections
 import os
 import re
 import signal
@@ -45,6 +46,20 @@ class Agent:
             expect(time.monotonic() < deadline, f"no {what} in time:", self.said())
             time.sleep(0.05)
 
+    def wait_sampling(self):
+        """Waits until it samples; it serves metrics before that."""
+        self.wait(lambda: self.metric("cameo_samples_total") > 0, "samples")
+
+    def wait_samples(self, comm, enough):
+        """Waits until a program has ENOUGH samples. On failure reports how many each program has."""
+        try:
+            self.wait(lambda: count(self.samples(comm)) >= enough, f"{enough} samples of {comm}")
+        except cameo.Failure as e:
+            counts = collections.Counter()
+            for _, labels, values in self.all_samples():
+                counts[labels.get("comm", "?")] += values[0]
+            raise cameo.Failure(f"{e}\nsamples by program: {dict(counts)}") from e
+
     def files(self):
         try:
             names = sorted(n for n in os.listdir(self.dir) if n.endswith(".pb.gz"))
@@ -81,6 +96,10 @@ class Agent:
 
     def metric(self, name):
         return sum(float(m) for m in re.findall(rf"^{name}(?:{{.*}})? (\S+)$", self.get("/metrics")[1], re.MULTILINE))
+
+    def ended_well(self):
+        """Returns whether it ended with 0, or reported that a busy machine left no time to symbolize everything."""
+        return self.process.returncode == ("samples were not sent" in self.said())
 
     def end(self, send=signal.SIGTERM):
         """Seconds it took."""

@@ -8,6 +8,7 @@ waits for an event.
 import collections
 import ctypes
 import http.server
+import itertools
 import os
 import platform
 import pty
@@ -22,11 +23,15 @@ import threading
 import time
 import traceback
 
+import machine
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 CAMEO = os.path.abspath(
     sys.argv[1] if len(sys.argv) > 1 else os.path.join(TOP, "build", "cameo"))
 PROGRAMS = os.path.join(TOP, "tests", "programs")
 DEADLINE_S = 240
+# The machine that programs run on and are recorded on.
+MACHINE = machine.current()
 
 # A share is judged only from ENOUGH samples on. A share of RARE of them, or SPARE in total, may
 # be wrong: the first samples of a process are walked from a copy of the stack, which may be
@@ -115,10 +120,16 @@ def bpf_refusal():
 
 def need_bpf():
     """Skips the whole file where BPF programs cannot be loaded."""
-    why = bpf_refusal()
+    why = None if machine.is_virtual() else bpf_refusal()
     if why:
         print(f"1..0 # SKIP {why}")
         sys.exit(0)
+
+
+def need_here():
+    """Skips a test that starts and watches processes next to a recording."""
+    if machine.is_virtual():
+        raise Skip("it acts during the recording, which only works on this machine")
 
 
 # ---- programs -----------------------------------------------------------------
@@ -126,7 +137,7 @@ def need_bpf():
 
 def need(*commands):
     for command in commands:
-        if not shutil.which(command):
+        if not MACHINE.path_of(command):
             raise Skip(f"no {command} here")
 
 
@@ -142,7 +153,7 @@ class Workshop:
     """A directory of its own, in which programs are built and recordings are written."""
 
     def __init__(self):
-        self.dir = tempfile.mkdtemp(prefix="cameo-e2e.")
+        self.dir = tempfile.mkdtemp(prefix="cameo-e2e.", dir=MACHINE.temporary())
         os.chmod(self.dir, 0o755)
 
     def __enter__(self):
@@ -159,7 +170,7 @@ class Workshop:
         need(compiler)
         out = self.path(name)
         sources = [os.path.join(PROGRAMS, "native", s) for s in source.split()]
-        r = subprocess.run([compiler, "-D_GNU_SOURCE", *sources, "-o", out, *flags],
+        r = subprocess.run([*MACHINE.compiler(compiler), "-D_GNU_SOURCE", *sources, "-o", out, *flags],
                            capture_output=True, text=True, check=False)
         expect(r.returncode == 0, f"{compiler} {' '.join(flags)}:", r.stderr)
         return out
@@ -177,7 +188,7 @@ class Workshop:
 
 def functions(program):
     """Returns (start, end, name) of the functions in PROGRAM, from its own symbol table."""
-    out = subprocess.run(["nm", "--defined-only", "-S", program], capture_output=True, text=True,
+    out = subprocess.run([MACHINE.tool("nm"), "--defined-only", "-S", program], capture_output=True, text=True,
                          check=True).stdout
     words = [line.split() for line in out.splitlines()]
     return [(int(w[0], 16), int(w[0], 16) + int(w[1], 16), w[3]) for w in words
@@ -203,9 +214,16 @@ def parse_folded(text):
     return stacks
 
 
+def shortened(frames):
+    """Returns text with the number of equal frames in a row, and without the middle of deep stacks."""
+    runs = [(f, len(list(same))) for f, same in itertools.groupby(frames)]
+    text = ";".join(f if n == 1 else f"{f} x {n}" for f, n in runs)
+    return text if len(text) < 380 else text[:100] + " … " + text[-270:]
+
+
 def show(stacks, most=12):
     stacks = sorted(stacks, key=lambda s: -s.count)
-    return "\n".join(f"{s.count:6} {s.comm};{';'.join(s.frames)}" for s in stacks[:most]) or "none"
+    return "\n".join(f"{s.count:6} {s.comm};{shortened(s.frames)}" for s in stacks[:most]) or "none"
 
 
 def total(stacks):
@@ -279,7 +297,7 @@ class Recording:
                f"{comm}: {total(good)} of {total(hot)} samples hold {' | '.join(chains)}",
                "the others:", show(bad), self.said)
         for chain in chains:
-            expect(any(holds(s, chain) for s in good), f"{comm}: no sample holds {chain}", show(good))
+            expect(any(holds(s, chain) for s in good), f"{comm}: no sample holds {chain}", show(good or ours))
         rest = [s for s in ours if s not in hot]
         expect(are_rare(rest, ours, most_elsewhere), f"{comm}: samples outside of {leaf}:",
                show(rest))
@@ -304,33 +322,54 @@ def expect_kept(said):
 
 def cameo(*args, **kw):
     """Runs cameo to its end."""
-    return subprocess.run([CAMEO, *args], capture_output=True, text=True, errors="replace",
-                          check=False, timeout=DEADLINE_S, stdin=subprocess.DEVNULL, **kw)
+    return MACHINE.run([CAMEO, *args], DEADLINE_S, **kw)
+
+
+def expect_refused(*cases):
+    """Expects `cameo record` to refuse options. CASES are pairs: the options, and a part of the message."""
+    for args, why in cases:
+        r = cameo("record", *args, "-d", "1")
+        expect(r.returncode == 2 and why in r.stderr, args, r.stderr)
 
 
 def record(*args, freq=997, output=None, **kw):
     """Runs cameo record ARGS..., which include `-- CMD`, -p or -d. Returns a Recording."""
-    with tempfile.TemporaryDirectory(prefix="cameo-e2e.") as tmp:
+    with tempfile.TemporaryDirectory(prefix="cameo-e2e.", dir=MACHINE.temporary()) as tmp:
         out = output or os.path.join(tmp, "out.folded")
-        r = cameo("record", "-F", str(freq), "-o", out, *args, **kw)
+        r = cameo("record", "-F", str(MACHINE.frequency(freq)), "-o", out, *args, **kw)
         expect(os.path.exists(out), f"no file was written, exit status {r.returncode}:", r.stderr)
         with open(out, encoding="utf-8", errors="replace") as f:
             return Recording(parse_folded(f.read()), r.stderr, r.returncode)
 
 
-class Recorder:
+class OnTerminal:
+    """A command whose messages go to a terminal: cameo shows its progress only there."""
+
+    def __init__(self, *command):
+        self.said = b""
+        self.terminal, theirs = pty.openpty()
+        self.process = subprocess.Popen(command, stderr=theirs, stdin=subprocess.DEVNULL)
+        os.close(theirs)
+
+    def listen(self, until=None):
+        """Reads the messages up to their end, or to the bytes UNTIL."""
+        while until is None or until not in self.said:
+            try:
+                more = os.read(self.terminal, 4096)
+            except OSError:  # the other end is closed
+                more = b""
+            if not more:
+                break
+            self.said += more
+
+
+class Recorder(OnTerminal):
     """A recording that runs while the test acts, from wait_attached() until finish()."""
 
     def __init__(self, *args, freq=997, output=None):
         self.dir = tempfile.TemporaryDirectory(prefix="cameo-e2e.")
         self.output = output or os.path.join(self.dir.name, "out.folded")
-        self.said = b""
-        # cameo shows its progress only on a terminal
-        self.terminal, theirs = pty.openpty()
-        self.process = subprocess.Popen(
-            [CAMEO, "record", "-F", str(freq), "-o", self.output, *args], stderr=theirs,
-            stdin=subprocess.DEVNULL)
-        os.close(theirs)
+        super().__init__(CAMEO, "record", "-F", str(freq), "-o", self.output, *args)
 
     def __enter__(self):
         return self
@@ -341,17 +380,6 @@ class Recorder:
             self.process.wait()
         os.close(self.terminal)
         self.dir.cleanup()
-
-    def listen(self, until=None):
-        """Reads the messages of cameo up to their end or to the bytes UNTIL."""
-        while until is None or until not in self.said:
-            try:
-                more = os.read(self.terminal, 4096)
-            except OSError:  # the other end is closed
-                more = b""
-            if not more:
-                break
-            self.said += more
 
     def wait_attached(self):
         self.listen(b" samples (")

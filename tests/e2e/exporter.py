@@ -86,16 +86,16 @@ def survives_deaths(shop):
         with Agent(shop, "--server", server.url, "--window", "1s", "-F", "99", to_dir=False) as agent:
             agent.wait(lambda: server.n, "profiles")
             for deaths in range(1, DEATHS + 1):
-                agent.wait(lambda: exporters(agent)[1], "exporter")
+                copies = cameo.until(lambda: exporters(agent)[1], "an exporter", 0.05)
                 sent = agent.metric("cameo_export_sent_total")
-                os.kill(exporters(agent)[1][0], signal.SIGKILL)
+                os.kill(copies[0], signal.SIGKILL)
                 agent.wait(lambda n=sent: agent.metric("cameo_export_sent_total") > n, "requests after a death")
                 agent.wait(lambda n=deaths: agent.metric("cameo_exporter_deaths_total") >= n, f"{deaths} deaths")
             agent.wait(lambda: agent.metric("cameo_export_queued") == 0, "empty queue")
             dropped = agent.metric("cameo_export_dropped_total")
             expect(dropped == 0, f"{dropped} requests were dropped")
             expect(agent.end() < ENDS_S, "it takes too long to end")
-            expect(agent.process.returncode == 0, agent.said())
+            expect(agent.ended_well(), agent.said())
     finally:
         server.close()
 
@@ -123,7 +123,7 @@ def ends_without_an_answer(shop):
             agent.wait(lambda: server.auth, "a request")
             launcher, copies = exporters(agent)
             expect(agent.end() < ENDS_S, "it takes too long to end")
-            expect(agent.process.returncode == 0, agent.said())
+            expect(agent.ended_well(), agent.said())
             deadline = time.monotonic() + ENDS_S
             while any(os.path.exists(f"/proc/{pid}/exe") for pid in (launcher, *copies)):
                 expect(time.monotonic() < deadline, "an exporter still runs")

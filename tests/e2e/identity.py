@@ -62,6 +62,7 @@ def labelled(shop):
     """The agent's labels come from /proc, which shows the next program an instant later."""
     a, b = programs(shop)
     with Agent(shop, "-F", str(FREQ), "--window", "1s", "--env", "STORM_NAME") as agent:
+        agent.wait_sampling()
         storm = [spawn(*c) for c in commands(a, b)]
         for p in storm:
             p.wait()

@@ -225,7 +225,8 @@ def judge_unloaded(recording, comm):
     expect(total(right) >= ENOUGH and
            set().union(*(letters_of(s, r"Unloads\.drive(.)") for s in right)) == set("ABCD"),
            show([s._replace(frames=s.frames[-4:]) for s in ours]))
-    expect(not any("??" in f for s in ours for f in s.frames), "not even names")
+    nameless = [f for s in ours for f in s.frames if "??" in f]
+    expect(not nameless, "not even names:", nameless)
 
 
 def judge_liars(recording):

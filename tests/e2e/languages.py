@@ -8,12 +8,12 @@ import os
 import shutil
 import subprocess
 
-from cameo import PROGRAMS, Skip, Tap, Workshop, expect, need, need_bpf, record, together
+from cameo import MACHINE, PROGRAMS, Skip, Tap, Workshop, expect, need, need_bpf, record, together
 
-MS = 500
+MS = MACHINE.ms(500)
 # The Go programs end by wall-clock time, because their oracle stops them at every instruction; a
 # busy machine therefore yields few samples of them.
-SECONDS = 3
+SECONDS = MACHINE.ms(3000) // 1000
 FEW = 20
 
 CPP = "_start __libc_start_main.* ... main "
@@ -50,6 +50,8 @@ def build_cpp(shop, cc):
 
 def build_rust(shop):
     need("rustc")
+    if not MACHINE.has("rustc"):
+        raise Skip("rustc has no standard library for this processor")
     out = shop.path("chain-rust")
     r = subprocess.run(["rustc", "-O", "-o", out, os.path.join(PROGRAMS, "native", "chain.rs")],
                        capture_output=True, text=True, check=False)

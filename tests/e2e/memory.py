@@ -3,6 +3,7 @@
 """Resident memory, judged by what a program says it holds, and by the kernel's smaps."""
 import glob
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -225,6 +226,30 @@ def machine(tap, shop, path):
         end(program.process)
 
 
+def storm_is_recorded(memory):
+    """A new program faults hundreds of times before its mappings are known; the rest of the stacks is walked at once."""
+    found = re.search(r"(\d+) faults, ([\d.]+) % of their stacks complete, (\d+) lost", memory.said)
+    expect(found, memory.said)
+    faults, complete, lost = int(found[1]), float(found[2]), int(found[3])
+    expect(complete >= 60 and lost <= faults / 20, memory.said)
+
+
+def storm(tap, shop, path):
+    """Short programs that start one after another on all CPUs."""
+    program = Program(path)
+    loops = [subprocess.Popen(["sh", "-c", "while :; do perl -e 1; python3 -c 'import json'; ls / >/dev/null; done"],
+                              start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+             for _ in range(2 * os.cpu_count())]
+    try:
+        memory = record(shop, program)
+        tap.run("a storm of new programs: stacks are whole, and few faults are lost", storm_is_recorded, memory)
+    finally:
+        for loop in loops:
+            os.killpg(loop.pid, signal.SIGKILL)
+            loop.wait()
+        end(program.process)
+
+
 def refusals():
     for options in (("-e", "page-faults"), ("--off-cpu",), ("-F", "99"), ("--cgroup", "x"), ("-c", "100000")):
         r = cameo("record", "--memory", *options, "-o", "/dev/null", "-d", "1")
@@ -245,6 +270,7 @@ def main():
         native(tap, shop, path)
         interpreted(tap, shop)
         machine(tap, shop, path)
+        storm(tap, shop, path)
         tap.run("a recording of memory alone is possible", refusals)
         tap.run("a process that ended has no memory, and the summary reports that", empty, shop)
     tap.done()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What running commands may still do: /proc/PID/status of all their threads and children, after their start."""
+"""Running commands keep only the privileges that they need: /proc/PID/status of all their threads and children."""
 import os
 import re
 import subprocess
@@ -27,6 +27,17 @@ def mask(names):
 def status(path):
     with open(path, encoding="utf-8") as f:
         return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+
+
+def children(pid):
+    """Returns {pid: status} of the child processes that have not ended."""
+    found = {}
+    for child in cameo.children_of(pid):
+        try:
+            found[child] = status(f"/proc/{child}/status")
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+    return found
 
 
 def threads(pid):
@@ -153,12 +164,13 @@ def server_for_another(shop):
 
 
 def wait_server(process):
-    """Waits for the server of `cameo up`, the child that has listened, and returns its pid."""
+    """Waits for the server of `cameo up`, the child that has listened, and returns {pid: status}."""
     line = process.stdout.readline()
     expect(line.startswith("cameo server: http"), "up does not start:", line)
-    found = [p for p in cameo.children_of(process.pid) if status(f"/proc/{p}/status")["Name"] == "cameo" and
-             int(status(f"/proc/{p}/status")["CapEff"], 16) & mask(SAMPLING) in (0, mask({"dac_read_search"}))]
-    expect(found, "up has no server among", cameo.children_of(process.pid))
+    those = children(process.pid)
+    found = {p: s for p, s in those.items() if s["Name"] == "cameo" and
+             int(s["CapEff"], 16) & mask(SAMPLING) in (0, mask({"dac_read_search"}))}
+    expect(found, "up has no server among", those)
     return found
 
 
@@ -171,7 +183,7 @@ def run_up(data, expected_uid, capabilities=frozenset()):
     """Runs `cameo up` until it has stored profiles, and expects its server to be of EXPECTED_UID."""
     with Command("up", "--data", data, "--listen", "127.0.0.1:0", "--window", "1s", stdout=subprocess.PIPE,
                  text=True) as p:
-        servers = [c for c in wait_server(p) if status(f"/proc/{c}/status")["Uid"].split("\t")[0] == str(expected_uid)]
+        servers = [c for c, s in wait_server(p).items() if s["Uid"].split("\t")[0] == str(expected_uid)]
         expect(len(servers) == 1, f"no server of uid {expected_uid}")
         expect_only(servers[0], capabilities)
         expect(set(status(f"/proc/{servers[0]}/status")["Uid"].split("\t")) == {str(expected_uid)}, "a uid is still root")
@@ -224,20 +236,20 @@ def up_among_others(shop):
     expect(os.stat(data).st_uid == 0 and os.stat(data + "/others").st_uid == 0, "the owner has changed")
 
 
+def unconfined(pid):
+    """Returns those of the child processes that have more than their part needs."""
+    return [s for s in children(pid).values()
+            if s["Seccomp"] != "2" or int(s["CapEff"], 16) & ~(mask(OPENER) if s["Name"] == "cameo-opener" else 0)]
+
+
 def agent(shop):
     """agent keeps the capabilities of sampling, and its readers have none, its openers three"""
     with Agent(shop, "--window", "1s", "-F", "99") as a:
         wait_confined(a.process)
         expect_only(a.process.pid, SAMPLING)
         a.wait_windows(1)
-        for pid in cameo.children_of(a.process.pid):
-            try:
-                child = status(f"/proc/{pid}/status")
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            allowed = mask(OPENER) if child["Name"] == "cameo-opener" else 0
-            expect(child["Seccomp"] == "2" and not int(child["CapEff"], 16) & ~allowed,
-                   f"{child['Name']} has {child['CapEff']}")
+        # a reader that has just started confines itself an instant later
+        cameo.until(lambda: not unconfined(a.process.pid), "confined children of the agent", 0.02)
 
 
 def main():

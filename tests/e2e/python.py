@@ -9,12 +9,13 @@ import os
 import re
 import subprocess
 
-from cameo import PROGRAMS, SPARE, Skip, Tap, Workshop, expect, is_in, need, need_bpf, record, show, \
+import machine
+from cameo import MACHINE, PROGRAMS, SPARE, Skip, Tap, Workshop, expect, is_in, need, need_bpf, need_here, record, show, \
     together, total
 from interpreted import Runtime, expect_lines, function_lines, judge_running, marks, \
     record_with_lines, runtimes
 
-MS = 400
+MS = MACHINE.ms(400)
 PROGRAM = os.path.join(PROGRAMS, "python", "shapes.py")
 MAIN = r"(_start|\[libc.*|__libc_start_main.*) ... <module> main "
 THREAD = r"((__)?clone3?|\[libc.*|\[thread.start\]) (start_thread|\[libc.*) ... "
@@ -37,7 +38,7 @@ def pythons():
     """Returns the interpreters of this machine, of pyenv and of other releases."""
     found = [p for p in runtimes("python3.[0-9]*", "python/shapes.py")
              if re.search(r"python3\.\d+$", p.name)]
-    for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
+    for path in [] if machine.is_virtual() else sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/3.*/bin/python3"))):
         found.append(Runtime("pyenv's " + path.split("/")[-3], [path], PROGRAM))
     return found
 
@@ -95,6 +96,7 @@ def judge_greenlets():
 
     While a stack is copied to its place, an error frame reports that its owner is unknown.
     """
+    need_here()
     if subprocess.run(["/usr/bin/python3", "-c", "import greenlet"], check=False,
                       stderr=subprocess.DEVNULL).returncode:
         raise Skip("greenlet is not installed")
@@ -113,6 +115,7 @@ def judge_greenlets():
 
 def judge_old():
     """Expects a message that Python 2 is not supported."""
+    need_here()
     found = glob.glob(os.path.expanduser("~/.pyenv/versions/2.*/bin/python2"))
     if not found:
         raise Skip("Python 2 is not installed")

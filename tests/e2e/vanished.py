@@ -76,7 +76,8 @@ def crowd():
     ours = [s for s in seen.of("python3") if is_in(s, "<module>|main|hot|" + unnamed)]
     nameless = [s for s in ours if is_in(s, unnamed)]
     expect(total(ours) >= 4 * CROWD, f"{total(ours)} samples", seen.said)
-    expect(total(nameless) <= 0.001 * total(ours),
+    # a busy machine may take longer to know the interpreter than the first process runs
+    expect(total(nameless) <= max(FIRST_SAMPLES, 0.001 * total(ours)),
            f"{total(nameless)} of {total(ours)} samples have a function without a name",
            show(nameless), seen.said)
 
@@ -89,6 +90,7 @@ for args in (("python3", "python/vanishing.py", r"inner_\d+"),
              # an iseq whose addresses are all those of one that was freed is not recognized
              ("ruby", "ruby/vanishing.rb", r"(.*[#.])?inner_\d+", 0.02),
              ("php", "php/vanishing.php", r".*\{closure.*"),
-             ("lua5.4", "lua/vanishing.lua", r"inner_\d+|<page_\d+\.lua:1>")):
+             ("lua5.4", "lua/vanishing.lua", r"inner_\d+|<page_\d+\.lua:1>"),
+             ("lua5.1", "lua/vanishing.lua", r"inner_\d+|<page_\d+\.lua:1>")):
     tap.run(f"functions that a {args[0]} program dropped have names", vanished, *args)
 tap.done()

@@ -127,7 +127,7 @@ def the_image_documents_them():
 
 
 def configurations_have_only_known_keys():
-    keys = set(re.findall(r"^(?:X|FIXED)\(\w+, \w+, \"([\w-]+)\"", text("src", "agent", "config.def"), re.MULTILINE))
+    keys = set(re.findall(r"^(?:X|FIXED|CHECKED)\((?:\w+, ){2,3}\"([\w-]+)\"", text("src", "agent", "config.def"), re.MULTILINE))
     try:
         inner = manifest()[0]["data"]["agent.conf"]
     except Skip:

@@ -55,6 +55,10 @@ row='| `cameo_lost_total` | `one`'
 		docs/troubleshooting.md "<!-- losses -->\n$row | text |\n| | \`two\` | |\n<!-- /losses -->"
 	judge passes 'accepts a source file that is there, by name' README.md '`a.c`' src/a.c ''
 	judge fails 'refuses a source file that is not there' README.md '`src/b.c`' src/a.c ''
+	judge passes 'accepts a diff that applies' README.md '```diff\n--- a/src/a.c\n@@ a place\n int a;\n+int b;\n```' \
+		src/a.c 'int a;'
+	judge fails 'refuses a diff of a line that is not there' README.md '```diff\n--- a/src/a.c\n int c;\n+int b;\n```' \
+		src/a.c 'int a;'
 }
 check 'the documentation agrees with the tree and the program' "$top/scripts/check-docs" --cameo "$1"
 tap_done

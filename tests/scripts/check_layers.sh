@@ -54,7 +54,7 @@ refuses src/base/vec.c elf/image.h
 refuses src/elf/image.c symbol/symbol.h
 refuses src/codec/pprof.c agent/agent.h
 refuses src/profile/profile.c codec/common/wire.h
-refuses src/symbol/elf.c bpf/shared/abi.h
+refuses src/dwarf/dwarf.c bpf/shared/abi.h
 refuses src/elf/image.c bpf/lib/step.h
 refuses src/symbol/chain.c unwind/file_rows.h
 refuses src/agent/agent.c cli/cli.h

@@ -13,12 +13,13 @@
 static volatile uint64_t sink;
 static long limit_ms;
 static ucontext_t back, there;
-static uint64_t stack[32768];
+static uint64_t stack[32768] __attribute__((aligned(16)));
 
 void *switch_back;
 void stack_switch(void **save, void *to);
 
 /* A switch saves and restores callee-saved registers and the stack pointer. */
+#ifdef __x86_64__
 __asm__(".text\n"
 	".globl stack_switch\n"
 	".type stack_switch, @function\n"
@@ -41,6 +42,28 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 	".size stack_switch, .-stack_switch\n");
+#else
+__asm__(".text\n"
+	".globl stack_switch\n"
+	".type stack_switch, %function\n"
+	"stack_switch:\n"
+	"	.cfi_startproc\n"
+	"	stp x29, x30, [sp, #-32]!\n"
+	"	.cfi_adjust_cfa_offset 32\n"
+	"	.cfi_rel_offset x29, 0\n"
+	"	.cfi_rel_offset x30, 8\n"
+	"	mov x10, sp\n"
+	"	str x10, [x0]\n"
+	"	mov sp, x1\n"
+	"	ldp x29, x9, [sp], #32\n"
+	"	.cfi_adjust_cfa_offset -32\n"
+	"	.cfi_restore x29\n"
+	"	.cfi_restore x30\n"
+	"	ldr x30, [sp, #-16]\n"
+	"	ret x9\n"
+	"	.cfi_endproc\n"
+	".size stack_switch, .-stack_switch\n");
+#endif
 
 CALLED static uint64_t hot(uint64_t n)
 {
@@ -78,10 +101,15 @@ static void by_switch(uint64_t bottom)
 {
 	uint64_t *top = stack + sizeof(stack) / sizeof(stack[0]) - 4;
 
+#ifdef __aarch64__
+	*--top = 0;
+#endif
 	*--top = bottom;
 	*--top = (uint64_t)(uintptr_t)body;
 	*--top = 0;
+#ifdef __x86_64__
 	*--top = 0;
+#endif
 	stack_switch(&switch_back, top);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "work.h"
 
@@ -21,9 +22,26 @@ static void handler(int sig)
 	sink += hot(sink) + (uint64_t)sig;
 }
 
-CALLED static uint64_t middle(uint64_t n)
+#ifdef __x86_64__
+static inline __attribute__((always_inline)) void trap(void)
 {
 	__asm__ volatile("int3" ::: "memory");
+}
+#else
+/* The handler would return to a breakpoint again, so this is the system call kill(pid, SIGTRAP). */
+static inline __attribute__((always_inline)) void trap(void)
+{
+	register long pid __asm__("x0") = getpid();
+	register long sig __asm__("x1") = SIGTRAP;
+	register long call __asm__("x8") = 129;
+
+	__asm__ volatile("svc #0" : "+r"(pid) : "r"(sig), "r"(call) : "memory");
+}
+#endif
+
+CALLED static uint64_t middle(uint64_t n)
+{
+	trap();
 	return n + sink;
 }
 
