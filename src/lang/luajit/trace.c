@@ -29,6 +29,7 @@ enum {
 	REF_MASK = 0xffff,
 	IR_BIAS = 0x8000, /* references below are constants */
 	DISTANCE_MASK = 0xff,
+	LINK_BYTES = 13, /* the end of a trace: it releases its stack and jumps to another trace */
 };
 
 struct trace {
@@ -172,6 +173,20 @@ static int list_calls(const struct trace *t, struct lang_call out[LANG_CALLS_MAX
 	return n;
 }
 
+/*
+ * A trace that ends in a function that it has inlined moves the base there before it jumps to the
+ * next trace. During that jump, the walk finds the other functions on the Lua stack, too: the
+ * caller of the trace is then @outer, the one outside of the innermost.
+ */
+static bool is_base_moved(const struct trace *t, uint32_t off, const struct lang_call *outer)
+{
+	const uint64_t *caller = t->p->caller;
+	uint64_t end = t->words[LUAJIT_TRACE_N_MCODE / 8] >> 32;
+
+	return off + (uint64_t)LINK_BYTES >= end && caller &&
+	       VM_FRAME_ADDR(caller[0]) == outer->addr && VM_PLACE_OF(caller[1]) == outer->place;
+}
+
 int luajit_trace_calls(const struct lang_process *p, uint64_t at, uint32_t off, uint32_t cookie,
 		       struct lang_call out[LANG_CALLS_MAX])
 {
@@ -185,6 +200,8 @@ int luajit_trace_calls(const struct lang_process *p, uint64_t at, uint32_t off, 
 	r = read_trace(p, at, cookie, t);
 	if (r == 0 && find_snapshot(t, off, snap) == 0 && read_map(t, snap) == 0)
 		n = list_calls(t, out);
+	if (n > 1 && is_base_moved(t, off, &out[1]))
+		n = 1;
 	if (r == 0 && !n && (r = luajit_read_proto(p, t->words[LUAJIT_TRACE_START / 8], &f)) == 0) {
 		out[0] = call_of(&f, 0);
 		n = 1;

@@ -300,6 +300,34 @@ static void lists_inlined_functions(void **state)
 	assert_int_equal(calls[1].place, 6);
 }
 
+/* While a trace jumps to another one, the function outside of the innermost has a frame of its own.
+ */
+static void omits_what_the_stack_has(void **state)
+{
+	const uint32_t codes[CODES] = { FUNCF, [5] = AD(CALL, 1, 0) };
+	struct lang_call calls[LANG_CALLS_MAX];
+	uint64_t outer, code, at, caller[2];
+
+	(void)state;
+	memory_add(&m, NULL, 2048);
+	outer = prototype(codes, LINE);
+	code = outer + LUAJIT_PROTO_BYTES;
+	at = trace(outer, code + 8, code + 4 * 6,
+		   prototype(codes, LINE + 100) + LUAJIT_PROTO_BYTES + 4);
+	memory_put(&m, at + LUAJIT_TRACE_N_MCODE - 4, 0x50ULL << 32);
+	caller[0] = VM_FRAME_WORD(0, 0, outer);
+	caller[1] = 6ULL << 32 | cookie_of(outer);
+	m.process.caller = caller;
+	assert_int_equal(luajit_trace_calls(&m.process, at, 0x4b, trace_cookie(at), calls), 1);
+	assert_int_not_equal(calls[0].addr, outer);
+	/* before that, the same frame outside of the trace is a call of its own */
+	assert_int_equal(luajit_trace_calls(&m.process, at, 0x40, trace_cookie(at), calls), 2);
+	caller[1] = 5ULL << 32 | cookie_of(outer);
+	assert_int_equal(luajit_trace_calls(&m.process, at, 0x4b, trace_cookie(at), calls), 2);
+	m.process.caller = NULL;
+	assert_int_equal(luajit_trace_calls(&m.process, at, 0x4b, trace_cookie(at), calls), 2);
+}
+
 static void traces_that_lie(void **state)
 {
 	const uint32_t codes[CODES] = { FUNCF, [5] = AD(CALL, 200, 0) };
@@ -334,6 +362,7 @@ int test_luajit(void)
 		cmocka_unit_test_setup(reads_functions, setup),
 		cmocka_unit_test_setup(refuses_what_is_no_function, setup),
 		cmocka_unit_test_setup(lists_inlined_functions, setup),
+		cmocka_unit_test_setup(omits_what_the_stack_has, setup),
 		cmocka_unit_test_setup(traces_that_lie, setup),
 	};
 
