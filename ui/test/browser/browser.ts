@@ -32,12 +32,19 @@ const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-ru
 	"--disable-background-networking", "--disable-component-update", "--disable-sync"];
 
 export class Chromium {
-	private browser!: Browser;
+	private browser: Browser | null = null;
 	private dir = mkdtempSync(join(tmpdir(), "cameo-ui-"));
 	private n = 0;
 
 	async start(): Promise<void> {
-		this.browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
+		await this.running();
+	}
+
+	/* Starts the browser, again if it has crashed, so that a crash fails only the test in which it happens. */
+	private async running(): Promise<Browser> {
+		if (!this.browser?.isConnected())
+			this.browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: FLAGS });
+		return this.browser;
 	}
 
 	async stop(): Promise<void> {
@@ -60,7 +67,7 @@ export class Chromium {
 
 	/** Returns an empty page in a context of its own, which the caller closes. */
 	async page(options: { dark?: boolean; width?: number; script?: boolean } = {}): Promise<Page> {
-		const context = await this.browser.newContext({
+		const context = await (await this.running()).newContext({
 			viewport: { width: options.width ?? 1440, height: 900 },
 			colorScheme: options.dark ? "dark" : "light",
 			javaScriptEnabled: options.script ?? true,
@@ -70,7 +77,7 @@ export class Chromium {
 
 	/** Opens @url, or @html as if @url returned it. */
 	async open(url: string, options: { width?: number; height?: number; dark?: boolean; touch?: boolean; motion?: boolean; now?: number; html?: string } = {}): Promise<OpenedPage> {
-		const context = await this.browser.newContext({
+		const context = await (await this.running()).newContext({
 			viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
 			colorScheme: options.dark ? "dark" : "light",
 			reducedMotion: options.motion ? "no-preference" : "reduce",
