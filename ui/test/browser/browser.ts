@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 
 import { chromium, type Browser, type Page } from "playwright-core";
+import { beforeEach } from "vitest";
 
 export interface Frame {
 	name: string;
@@ -35,6 +36,16 @@ export class Chromium {
 	private browser: Browser | null = null;
 	private dir = mkdtempSync(join(tmpdir(), "cameo-ui-"));
 	private n = 0;
+
+	/* vitest runs a test that fails a second time (--retry 1). This ends the second run unless the browser crashed. */
+	constructor() {
+		beforeEach(({ task }) => {
+			if (task.result?.retryCount && this.browser?.isConnected())
+				throw new Error("The test is not repeated, because the browser has not crashed.");
+			if (task.result?.retryCount)
+				process.stderr.write(`Chromium has crashed; repeating: ${task.name}\n`);
+		});
+	}
 
 	async start(): Promise<void> {
 		await this.running();
