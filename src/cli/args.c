@@ -29,6 +29,7 @@ int args_parse_by(void *out, const char *text, struct err *why)
 		[ENTRIES_BY_FILE] = "file",         [ENTRIES_BY_LINE] = "line",
 		[ENTRIES_BY_LANGUAGE] = "language", [ENTRIES_BY_PROCESS] = "process",
 		[ENTRIES_BY_THREAD] = "thread",     [ENTRIES_BY_COLUMN] = "column",
+		[ENTRIES_BY_WAKER] = "waker",
 	};
 	struct row_key *key = out;
 

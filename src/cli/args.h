@@ -20,7 +20,9 @@ struct row_key {
 };
 
 /* The values of --by, for help and errors. */
-#define ARGS_BY_LIST "function, binary, file, line, column, language, process, thread or label:KEY"
+#define ARGS_BY_LIST                                                                               \
+	"function, binary, file, line, column, language, waker, process, thread or "               \
+	"label:KEY"
 
 /* struct row_key. */
 int args_parse_by(void *out, const char *text, struct err *why);

@@ -34,6 +34,8 @@ const char *top_by_label(enum entries_by by)
 		return "lines";
 	case ENTRIES_BY_COLUMN:
 		return "columns";
+	case ENTRIES_BY_WAKER:
+		return "waits";
 	case ENTRIES_BY_LABEL:
 		return "labels";
 	default:

@@ -30,6 +30,7 @@ struct entries {
 	const struct profile *p;
 	enum entries_by by;
 	const char *key;
+	struct entries *functions; /* of ENTRIES_BY_WAKER */
 	struct strtab *strings;
 	struct {
 		VEC(struct entry_row);
@@ -58,6 +59,8 @@ int entries_new(struct entries **out, const struct profile *p, enum entries_by b
 	if (!e->places)
 		return -ENOMEM;
 	r = strtab_new(&e->strings);
+	if (r == 0 && by == ENTRIES_BY_WAKER)
+		r = entries_new(&e->functions, p, ENTRIES_BY_FUNCTION, NULL);
 	if (r < 0)
 		return r;
 	*out = steal_ptr(&e);
@@ -68,6 +71,7 @@ void entries_free(struct entries *e)
 {
 	if (!e)
 		return;
+	entries_free(e->functions);
 	strtab_free(e->strings);
 	vec_fini(&e->rows);
 	index_fini(&e->index);
@@ -215,11 +219,89 @@ static int find_location(struct entries *e, uint32_t id, uint32_t *out_first, ui
 	return 0;
 }
 
+/* Returns true for the frame that separates a waiting thread from the one that ended the wait. */
+static bool is_waker(const struct entry *f)
+{
+	return !strncmp(f->name, "[woken by ", strlen("[woken by ")) ||
+	       !strcmp(f->name, "[waker unknown]") || !strcmp(f->name, "[not woken yet]");
+}
+
+/* Returns true for code through which programs wait: the kernel and the C library. */
+static bool is_waiting_code(const struct entry *f)
+{
+	static const char *const libraries[] = { "libc.so", "libc-", "libpthread", "ld-",
+						 "[vdso]" };
+	const char *slash = strrchr(f->binary, '/'), *name = slash ? slash + 1 : f->binary;
+
+	if (f->kind == PROFILE_FRAME_KERNEL || f->kind == PROFILE_FRAME_ERROR)
+		return true;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)
+		if (!strncmp(name, libraries[i], strlen(libraries[i])))
+			return true;
+	return false;
+}
+
+/* Appends the innermost function of @ids outside of waiting code, or else the innermost one. */
+static void put_waiter(struct entries *e, const uint32_t *ids, size_t n)
+{
+	struct entry f = { .name = "[no stack]" };
+	size_t i = 0;
+
+	if (n)
+		f = entries_get(e->functions, ids[0]);
+	while (++i < n && is_waiting_code(&f))
+		f = entries_get(e->functions, ids[i]);
+	if (n && is_waiting_code(&f))
+		f = entries_get(e->functions, ids[0]);
+	buf_put_str(&e->text, f.name);
+}
+
+/* Finds the row of a stack: its wakers are at the leaf, so the first one is nearest to the root. */
+static int find_wait(struct entries *e, uint32_t stack, uint32_t *out_id)
+{
+	struct entry_row row = { 0 };
+	const char *waker = "[no waker recorded]";
+	const uint32_t *ids;
+	size_t n, from = 0;
+	int r = entries_of_stack(e->functions, stack, &ids, &n);
+
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct entry f = entries_get(e->functions, ids[i]);
+
+		if (!is_waker(&f))
+			continue;
+		waker = f.name;
+		from = i + 1;
+	}
+	if (r < 0)
+		return r;
+	e->text.len = 0;
+	put_waiter(e, ids + from, n - from);
+	buf_printf(&e->text, " %s", waker);
+	r = add_text(e, &row.name);
+	return r < 0 ? r : add_row(e, &row, out_id);
+}
+
+static int wait_of_stack(struct entries *e, uint32_t stack, const uint32_t **out_ids, size_t *out_n)
+{
+	uint32_t id;
+	int r = find_wait(e, stack, &id);
+
+	e->stack.len = 0;
+	if (r == 0)
+		r = vec_push(&e->stack, id);
+	*out_ids = e->stack.data;
+	*out_n = e->stack.len;
+	return r;
+}
+
 int entries_of_stack(struct entries *e, uint32_t stack, const uint32_t **out_ids, size_t *out_n)
 {
 	size_t depth;
 	const uint32_t *locations = profile_stack(e->p, stack, &depth);
 
+	if (e->by == ENTRIES_BY_WAKER)
+		return wait_of_stack(e, stack, out_ids, out_n);
 	e->stack.len = 0;
 	for (size_t k = 0; k < depth; k++) {
 		uint32_t first, n;

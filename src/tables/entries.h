@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The rows of a table: functions, binaries, files, lines or label values, with dense ids from 0. A
- * function is a name in a binary, of a kind (the kernel's read() is not libc's), wherever it was
- * inlined.
+ * The rows of a table: functions, binaries, files, lines, waits or label values, with dense ids
+ * from 0. A function is a name in a binary, of a kind (the kernel's read() is not libc's), wherever
+ * it was inlined.
  *
  * Ids are given in the order of first use, so a table has rows only for entries that occurred in a
  * stack or sample that was looked up.
@@ -26,6 +26,7 @@ enum entries_by {
 	ENTRIES_BY_LINE,
 	ENTRIES_BY_COLUMN, /* as lines, but different columns are different rows */
 	ENTRIES_BY_LANGUAGE,
+	ENTRIES_BY_WAKER, /* one row per stack: the function that waited, and who ended the wait */
 	ENTRIES_BY_PROCESS, /* from here on rows are properties of samples, not of frames */
 	ENTRIES_BY_THREAD,
 	ENTRIES_BY_LABEL,

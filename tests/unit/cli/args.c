@@ -21,7 +21,7 @@ static void rows_are_named_or_labels(void **state)
 	assert_int_equal(args_parse_by(&key, "label:", NULL), -EINVAL);
 	assert_int_equal(args_parse_by(&key, "functions", &err), -EINVAL);
 	assert_string_equal(err.msg, "expected function, binary, file, line, column, language, "
-				     "process, thread or label:KEY");
+				     "waker, process, thread or label:KEY");
 }
 
 static void process_ids_are_appended(void **state)

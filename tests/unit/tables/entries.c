@@ -50,6 +50,33 @@ static void inlined_frames_are_rows_of_their_own(void **state)
 	profile_free(p);
 }
 
+/* Expects the wait of the only stack of @text to have the row @name. */
+static void assert_wait(const char *text, const char *name)
+{
+	struct profile *p = fixture_folded(text);
+	struct entries *e;
+	const uint32_t *ids;
+	size_t n;
+
+	assert_int_equal(entries_new(&e, p, ENTRIES_BY_WAKER, NULL), 0);
+	assert_int_equal(entries_of_stack(e, 0, &ids, &n), 0);
+	assert_int_equal(n, 1);
+	assert_string_equal(entries_get(e, ids[0]).name, name);
+	entries_free(e);
+	profile_free(p);
+}
+
+static void a_wait_is_its_function_and_the_first_waker(void **state)
+{
+	assert_wait(
+		"main;append;futex_[k];schedule_[k];[woken by b];[woken by a];append;wake_[k] 1\n",
+		"append [woken by b]");
+	assert_wait("main;append;[woken by a] 1\n", "append [woken by a]");
+	assert_wait("main;append;[waker unknown] 1\n", "append [waker unknown]");
+	assert_wait("kthread_[k];schedule_[k] 1\n", "schedule [no waker recorded]");
+	assert_wait("[woken by interrupt: timer] 1\n", "[no stack] [woken by interrupt: timer]");
+}
+
 static struct profile *new_labelled(void)
 {
 	struct profile *p;
@@ -137,5 +164,6 @@ static void samples_are_distinguished_by_their_labels(void **state)
 
 TEST_GROUP(test_entries, TEST(a_function_is_its_name_its_binary_and_its_kind),
 	   TEST(inlined_frames_are_rows_of_their_own),
+	   TEST(a_wait_is_its_function_and_the_first_waker),
 	   TEST(frames_are_distinguished_by_binary_file_and_line),
 	   TEST(samples_are_distinguished_by_their_labels))
