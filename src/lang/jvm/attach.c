@@ -28,7 +28,9 @@ enum {
 };
 
 #define CODE_BYTES_MAX (1ULL << 32)
-#define ENTRY_NAME     "method entry point"
+/* ContinuationEntry::_return_pc, which the tables of JDK 21 to 24 do not list */
+#define RETURN_PC  "_ZN17ContinuationEntry10_return_pcE"
+#define ENTRY_NAME "method entry point"
 
 static const char *const symbol_names[JVM_SYMBOL_MAX] = {
 #define X(sym, name) #name,
@@ -58,6 +60,8 @@ int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint
 	}
 	if (elf_symbol_lookup(img, ELF_SYMTAB, symbol_names[JVM_SYMBOL_ROUTINES], &sym) == 0)
 		jvm.symbols[JVM_SYMBOL_ROUTINES] = sym.vaddr;
+	if (elf_symbol_lookup(img, ELF_SYMTAB, RETURN_PC, &sym) == 0)
+		jvm.entry_pc = sym.vaddr;
 	/* Any symbol in code serves to compute the load address of a mapping. */
 	if (elf_gnuhash_lookup(img, "JNI_CreateJavaVM", &sym) < 0 ||
 	    elf_image_offset_of(img, sym.vaddr, &off) < 0)

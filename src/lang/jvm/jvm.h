@@ -79,8 +79,8 @@ int jvm_structs_read(const struct jvm_vm *vm, uint64_t bias, const struct lang_p
 		     struct jvm_found out[JVM_FACT_MAX]);
 
 /*
- * Computes the layout from @facts. @out->symbols is retained, everything else in it is
- * replaced. Returns 0, or -ENOENT if the facts are incomplete or implausible.
+ * Computes the layout from @facts. @out->symbols and @out->entry_pc are retained, everything else
+ * in it is replaced. Returns 0, or -ENOENT if the facts are incomplete or implausible.
  */
 int jvm_layout(const struct jvm_found facts[JVM_FACT_MAX], struct jvm_vm *out);
 

@@ -196,6 +196,7 @@ int jvm_layout(const struct jvm_found facts[JVM_FACT_MAX], struct jvm_vm *out)
 	if (m.invalid)
 		return -ENOENT;
 	memcpy(vm.symbols, out->symbols, sizeof(vm.symbols));
+	vm.entry_pc = out->entry_pc;
 	*out = vm;
 	return 0;
 }

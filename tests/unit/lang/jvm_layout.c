@@ -19,6 +19,7 @@ static int layout_setup(void **state)
 	jvm_memory_init(j);
 	memset(&vm, 0, sizeof(vm));
 	vm.symbols[3] = 0x1234;
+	vm.entry_pc = 0x5678;
 	*state = j;
 	return jvm_structs_read(&j->jvm[1], 0, &j->m.process, facts);
 }
@@ -29,6 +30,7 @@ static int layout(void)
 	int r = jvm_layout(facts, &vm);
 
 	assert_int_equal(vm.symbols[3], 0x1234);
+	assert_int_equal(vm.entry_pc, 0x5678);
 	if (r < 0)
 		assert_memory_equal(&vm, &before, sizeof(vm));
 	return r;
