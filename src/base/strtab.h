@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
+
 struct strtab;
 
 /* Returns 0 and a new table, or -ENOMEM. */
@@ -34,3 +36,5 @@ uint32_t strtab_count(const struct strtab *t);
 
 /* Memory in bytes, for budgets. */
 size_t strtab_bytes(const struct strtab *t);
+
+DEFINE_FREEP(struct strtab, strtab_free)

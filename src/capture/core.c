@@ -4,9 +4,9 @@
  * the file, find the regions and pages that they describe.
  *
  * Paths, memory and parts of files point into the core's bytes instead of being copied, so a core
- * of gigabytes costs only its mapping. Sorting after each table keeps look-ups logarithmic for
- * hostile files as well, except that files are compared by path one by one, of which there are at
- * most CORE_FILES_MAX.
+ * of gigabytes costs only its mapping. The time is that of sorting the segments and of reading the
+ * notes once, also for hostile files: look-ups are logarithmic, paths are found by their hash, and
+ * only one note may list mapped files, because the regions are sorted again after it.
  */
 #include "capture/core.h"
 
@@ -22,6 +22,7 @@
 #include "base/bisect.h"
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/strtab.h"
 #include "capture/process_pages.h"
 
 static bool take_u64(struct cursor *c, uint64_t *out)
@@ -101,15 +102,20 @@ static int each_header(struct core *c, const struct cursor *file, const struct h
 
 /* ---- notes ---------------------------------------------------------------------- */
 
-static int file_by_path(struct core *c, const char *path, uint32_t *out)
+/*
+ * Finds or adds the file of @path. All files so far are in @paths, in the same order after string
+ * 0, with their terminating NUL, so that an empty path is not string 0.
+ */
+static int file_by_path(struct core *c, struct strtab *paths, const char *path, uint32_t *out)
 {
-	for (size_t i = 0; i < c->files.len; i++) {
-		if (!strcmp(c->files.data[i].path, path)) {
-			*out = (uint32_t)i;
-			return 0;
-		}
-	}
-	*out = (uint32_t)c->files.len;
+	uint32_t id;
+	int r = strtab_add(paths, path, strlen(path) + 1, &id);
+
+	if (r < 0)
+		return r;
+	*out = id - 1;
+	if (*out < c->files.len)
+		return 0;
 	if (c->files.len == CORE_FILES_MAX)
 		return -E2BIG;
 	return vec_push(&c->files, (struct core_file){ .path = path });
@@ -127,14 +133,10 @@ static struct core_region *find_region(struct core *c, size_t n, uint64_t start)
  * Notes which file is mapped at @mapped. gcore(1) leaves file mappings out of the segments: such a
  * one becomes a region here, executable or not.
  */
-static int add_mapped_file(struct core *c, size_t n_sorted, struct core_region mapped,
-			   const char *path)
+static int add_mapped_file(struct core *c, size_t n_sorted, struct core_region mapped)
 {
 	struct core_region *region = find_region(c, n_sorted, mapped.start);
-	int r = file_by_path(c, path, &mapped.file);
 
-	if (r < 0)
-		return r;
 	if (!region)
 		return c->regions.len < CORE_SEGMENTS_MAX ? vec_push(&c->regions, mapped) : -E2BIG;
 	region->file = mapped.file;
@@ -159,29 +161,41 @@ static int read_registers(struct core *c, struct cursor note)
 	return 0;
 }
 
+/* Adds the mapping that the next of @entries and of @names describe. */
+static int read_mapped_file(struct core *c, struct strtab *paths, size_t n_sorted,
+			    struct cursor *entries, struct cursor *names, uint64_t page)
+{
+	struct core_region mapped = { 0 };
+	const char *path = cursor_string(names);
+	int r;
+
+	take_u64(entries, &mapped.start);
+	take_u64(entries, &mapped.end);
+	take_u64(entries, &mapped.file_off);
+	mapped.file_off *= page;
+	if (!path || mapped.start >= mapped.end)
+		return -EBADMSG;
+	r = file_by_path(c, paths, path, &mapped.file);
+	return r < 0 ? r : add_mapped_file(c, n_sorted, mapped);
+}
+
 static int read_mapped_files(struct core *c, struct cursor note)
 {
+	_cleanup_(strtab_freep) struct strtab *paths = NULL;
 	struct cursor entries, names = note;
 	size_t n_sorted = c->regions.len;
 	uint64_t n, page;
 	int r = 0;
 
-	if (!take_u64(&names, &n) || !take_u64(&names, &page) || n > names.len / 24)
+	if (!take_u64(&names, &n) || !take_u64(&names, &page) || n > names.len / 24 || c->files.len)
 		return -EBADMSG;
 	entries = (struct cursor){ names.data, n * 24 };
 	cursor_take(&names, n * 24);
-	for (uint64_t i = 0; i < n && r == 0; i++) {
-		struct core_region mapped = { 0 };
-		const char *path = cursor_string(&names);
-
-		take_u64(&entries, &mapped.start);
-		take_u64(&entries, &mapped.end);
-		take_u64(&entries, &mapped.file_off);
-		mapped.file_off *= page;
-		r = path && mapped.start < mapped.end ? add_mapped_file(c, n_sorted, mapped, path)
-						      : -EBADMSG;
-	}
-	if (c->regions.len)
+	if (n)
+		r = strtab_new(&paths);
+	for (uint64_t i = 0; i < n && r == 0; i++)
+		r = read_mapped_file(c, paths, n_sorted, &entries, &names, page);
+	if (n && c->regions.len)
 		qsort(c->regions.data, c->regions.len, sizeof(*c->regions.data), region_order);
 	return r;
 }

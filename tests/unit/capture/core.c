@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -125,6 +126,64 @@ static void refuses_an_executable(void **state)
 	core_fini(&c);
 }
 
+struct mapped_files_note {
+	Elf64_Nhdr head;
+	char owner[8];
+	uint64_t n, page, start, end, off;
+	char path[8];
+} __attribute__((packed));
+
+static struct mapped_files_note mapped_file(const char *path)
+{
+	struct mapped_files_note n = { .head = { .n_namesz = 5, .n_type = NT_FILE },
+				       .owner = "CORE",
+				       .n = 1,
+				       .page = PROCESS_PAGE,
+				       .start = REGION,
+				       .end = REGION + PROCESS_PAGE };
+
+	n.head.n_descsz = (Elf64_Word)(sizeof(n) - offsetof(struct mapped_files_note, n));
+	memcpy(n.path, path, strlen(path));
+	return n;
+}
+
+/* A core file of @notes alone, which lacks registers. */
+static int parse_notes(const void *notes, size_t len, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 };
+	Elf64_Ehdr e = { .e_type = ET_CORE,
+			 .e_machine = EM_X86_64,
+			 .e_phoff = sizeof(e),
+			 .e_phentsize = sizeof(Elf64_Phdr),
+			 .e_phnum = 1 };
+	Elf64_Phdr ph = { .p_type = PT_NOTE, .p_offset = sizeof(e) + sizeof(ph), .p_filesz = len };
+	struct core c;
+	int r;
+
+	memcpy(e.e_ident, ELFMAG, SELFMAG);
+	e.e_ident[EI_CLASS] = ELFCLASS64;
+	e.e_ident[EI_DATA] = ELFDATA2LSB;
+	buf_put(&b, &e, sizeof(e));
+	buf_put(&b, &ph, sizeof(ph));
+	buf_put(&b, notes, len);
+	r = core_parse(&c, b.data, b.len, err);
+	core_fini(&c);
+	return r;
+}
+
+/* Each such note sorts all regions again, and a file may have millions of notes. */
+static void refuses_two_lists_of_mapped_files(void **state)
+{
+	const struct mapped_files_note notes[] = { mapped_file("/a"), mapped_file("/a") };
+	struct err one = { 0 }, two = { 0 };
+
+	(void)state;
+	assert_int_equal(parse_notes(notes, sizeof(notes[0]), &one), -EBADMSG);
+	assert_non_null(strstr(one.msg, "NT_PRSTATUS"));
+	assert_int_equal(parse_notes(notes, sizeof(notes), &two), -EBADMSG);
+	assert_non_null(strstr(two.msg, "malformed"));
+}
+
 TEST_GROUP(test_core, TEST(a_written_core_file_is_read_back),
 	   TEST(contains_no_word_that_was_not_read), TEST(refuses_a_file_truncated_anywhere),
-	   TEST(refuses_an_executable))
+	   TEST(refuses_an_executable), TEST(refuses_two_lists_of_mapped_files))
