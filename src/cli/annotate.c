@@ -217,8 +217,6 @@ static int make_views(struct annotate_view *v, const struct annotate_args *a, st
 	if (r == 0 && a->assembly)
 		r = annotate_put_code(v, err);
 	if (r == 0)
-		r = buf_error(&v->out);
-	if (r == 0)
 		r = text_print(&v->out, err);
 	view_fini(v); /* before the symbolizer */
 	return r == -ENOMEM ? err_set(err, r, "out of memory") : r;
@@ -234,7 +232,8 @@ static int annotate_profile(const struct profile *p, size_t value_num, const cha
 	struct annotate_view v = { .p = p,
 				   .unit = profile_string(p, type.unit),
 				   .source_maps = &a->source_maps,
-				   .context = a->context };
+				   .context = a->context,
+				   .out.max = TEXT_OUTPUT_MAX };
 	int r = function_find(p, name, &matched);
 
 	if (r == -ENOENT)

@@ -235,7 +235,7 @@ static int write_report(struct run *run, struct err *err)
 		.link = a->link,
 		.limit = a->limit,
 	};
-	_cleanup_(buf_fini) struct buf text = { 0 };
+	_cleanup_(buf_fini) struct buf text = { .max = TEXT_OUTPUT_MAX };
 	int r = a->page ? write_page(run, err) : 0;
 
 	if (r == 0)

@@ -225,5 +225,5 @@ int ci_report_put(const struct ci_report *c, const struct comparison *v, struct 
 	else
 		r = put_top(out, v, c->limit);
 	put_page(out, c);
-	return r < 0 || buf_error(out) ? err_set(err, -ENOMEM, "out of memory") : 0;
+	return r < 0 ? err_set(err, -ENOMEM, "out of memory") : text_check(out, err);
 }

@@ -112,7 +112,7 @@ static int write_page(const struct sources *in, const char *path, const struct c
  */
 static int print_changes(const struct diff_args *a, struct comparison *v, struct err *err)
 {
-	struct printing out = { .a = a, .v = v };
+	struct printing out = { .a = a, .v = v, .out.max = TEXT_OUTPUT_MAX };
 	char growth[COMPARISON_GROWTH_LEN];
 	int r = comparison_build(v, err);
 
@@ -122,10 +122,7 @@ static int print_changes(const struct diff_args *a, struct comparison *v, struct
 		put_json(&out);
 	else
 		comparison_put_table(v, a->limit, &out.out);
-	if (buf_error(&out.out))
-		r = err_set(err, -ENOMEM, "out of memory");
-	else if (!a->output || a->json)
-		r = text_print(&out.out, err);
+	r = !a->output || a->json ? text_print(&out.out, err) : text_check(&out.out, err);
 	buf_fini(&out.out);
 	if (r == 0 && comparison_grew(v, growth))
 		return cli_fail("%s", growth);

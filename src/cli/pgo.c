@@ -149,9 +149,10 @@ static int make_llvm(struct pgo_job *j, struct err *err)
 static int write_file(struct pgo_job *j, struct err *err)
 {
 	_cleanup_(outfile_freep) struct outfile *f = NULL;
-	int r = buf_error(&j->out) ? err_set(err, -ENOMEM, "out of memory")
-				   : outfile_open(&f, j->output, err);
+	int r = text_check(&j->out, err);
 
+	if (r == 0)
+		r = outfile_open(&f, j->output, err);
 	return r < 0 ? r : outfile_commit(f, j->out.data, j->out.len, err);
 }
 
@@ -170,7 +171,7 @@ static void print_result(const struct pgo_job *j)
 static int pgo(struct sources *in, const struct pgo_args *a)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	struct pgo_job j = { .a = a };
+	struct pgo_job j = { .a = a, .out.max = TEXT_OUTPUT_MAX };
 	struct err err = { 0 };
 	const char *kind = in->paths.len ? in->paths.data[0] : "";
 	bool is_go = !strcmp(kind, "go");

@@ -357,7 +357,7 @@ static void print_hints(const struct report_args *a, const struct profile *p)
 static int print_report(const struct sources *in, const struct report_args *a, struct err *err)
 {
 	_cleanup_(profile_freep) struct profile *p = NULL;
-	struct report v = { .a = a };
+	struct report v = { .a = a, .out.max = TEXT_OUTPUT_MAX };
 	int r = sources_read(in, 0, in->paths.len, input_label(a->by.by, a->by.label), &p,
 			     &v.value_num, err);
 
@@ -369,8 +369,6 @@ static int print_report(const struct sources *in, const struct report_args *a, s
 	v.type = profile_string(p, profile_sample_type(p, v.value_num).type);
 	v.unit = profile_string(p, profile_sample_type(p, v.value_num).unit);
 	r = is_tree(a) ? report_tree(&v, err) : report_table(&v, err);
-	if (r == 0 && buf_error(&v.out))
-		r = err_set(err, -ENOMEM, "out of memory");
 	if (r == 0)
 		r = text_print(&v.out, err);
 	if (r == 0)

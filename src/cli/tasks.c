@@ -114,7 +114,8 @@ static int write_profile(const struct tasks_args *a, const struct task_snapshot 
 static int show_text(const struct tasks_args *a, const struct tasks_view *v, struct err *err)
 {
 	const struct tasks_text_options opt = { .limit = a->limit, .system = a->system };
-	_cleanup_(buf_fini) struct buf text = { 0 };
+	_cleanup_(buf_fini) struct buf text = { .max = TEXT_OUTPUT_MAX };
+	int r;
 
 	if (a->json)
 		tasks_text_put_json(&text, v, &opt);
@@ -122,8 +123,9 @@ static int show_text(const struct tasks_args *a, const struct tasks_view *v, str
 		tasks_text_put_growth(&text, v, &opt);
 	else
 		tasks_text_put(&text, v, &opt);
-	if (buf_error(&text))
-		return -ENOMEM;
+	r = text_check(&text, err);
+	if (r < 0)
+		return r;
 	if (!a->watch_ns && !a->json)
 		return text_print(&text, err);
 	if (fwrite(text.data, 1, text.len, stdout) != text.len || fflush(stdout))

@@ -205,6 +205,14 @@ static bool is_shown(const struct task_group *g, const struct tasks_text_options
 	return opt->system || !g->is_system;
 }
 
+/* Reports how many groups the limit excluded. */
+static void put_more(struct buf *out, uint64_t n)
+{
+	if (n)
+		buf_printf(out, "\n%" PRIu64 " more group%s; --limit 0 shows all.\n", n,
+			   n == 1 ? "" : "s");
+}
+
 void tasks_text_put(struct buf *out, const struct tasks_view *v,
 		    const struct tasks_text_options *opt)
 {
@@ -227,9 +235,7 @@ void tasks_text_put(struct buf *out, const struct tasks_view *v,
 		buf_put_byte(out, '\n');
 		put_stack(out, v, g->stack);
 	}
-	if (n_more)
-		buf_printf(out, "\n%" PRIu64 " more group%s; --limit 0 shows all.\n", n_more,
-			   n_more == 1 ? "" : "s");
+	put_more(out, n_more);
 }
 
 /* ---- growth ---------------------------------------------------------------------------------- */
@@ -253,7 +259,7 @@ void tasks_text_put_growth(struct buf *out, const struct tasks_view *v,
 {
 	struct change *all = calloc(v->groups.len + 1, sizeof(*all));
 	char wait[WAIT_LEN];
-	size_t n = 0;
+	size_t n = 0, n_shown;
 
 	put_head(out, v);
 	put_findings(out, v);
@@ -262,13 +268,15 @@ void tasks_text_put_growth(struct buf *out, const struct tasks_view *v,
 			all[n++] = (struct change){ i, v->growth[i] };
 	if (n)
 		qsort(all, n, sizeof(*all), by_change);
-	for (size_t i = 0; i < n && (!opt->limit || i < opt->limit); i++) {
+	n_shown = opt->limit && opt->limit < n ? opt->limit : n;
+	for (size_t i = 0; i < n_shown; i++) {
 		buf_printf(out, "%+" PRId64 " in %s: ", all[i].by, wait_text(v->since_ns, wait));
 		put_title(out, v, &v->groups.data[all[i].group]);
 		buf_put_byte(out, '\n');
 		if (all[i].by > 0)
 			put_stack(out, v, v->groups.data[all[i].group].stack);
 	}
+	put_more(out, n - n_shown);
 	if (!n)
 		buf_printf(out, "No group has grown in %s.\n", wait_text(v->since_ns, wait));
 	free(all);

@@ -121,10 +121,22 @@ static int print_paged(const struct buf *text)
 	return r;
 }
 
+int text_check(const struct buf *text, struct err *err)
+{
+	int r = buf_error(text);
+
+	if (r == -EFBIG)
+		return err_set(err, r, "the output exceeds the limit of %zu bytes", text->max);
+	return r < 0 ? err_set(err, r, "out of memory") : 0;
+}
+
 int text_print(const struct buf *text, struct err *err)
 {
-	int r = isatty(STDOUT_FILENO) ? print_paged(text) : put_all(stdout, text);
+	int r = text_check(text, err);
 
+	if (r < 0)
+		return r;
+	r = isatty(STDOUT_FILENO) ? print_paged(text) : put_all(stdout, text);
 	if (r == 0 || r == -EPIPE)
 		return 0;
 	return err_set(err, r, "cannot write to standard output: %s", strerror(-r));

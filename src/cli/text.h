@@ -8,7 +8,12 @@
 struct buf;
 struct err;
 
-enum { TEXT_VALUE_LEN = 32 };
+enum {
+	TEXT_VALUE_LEN = 32,
+	/* Limit (buf.max) of what a command prints: a name that a profile or a process has once may
+	 * occur in each of millions of frames. */
+	TEXT_OUTPUT_MAX = 1 << 30,
+};
 
 /* Formats a value of this unit for people: "4.02s", "1.5MB", "17". Returns @out. */
 const char *text_value(int64_t v, const char *unit, char out[TEXT_VALUE_LEN]);
@@ -38,9 +43,12 @@ void text_print_message(const char *s);
 /* The last component of a path. */
 const char *text_base_name(const char *path);
 
+/* Returns 0, or the error of @text, explained in @err. */
+int text_check(const struct buf *text, struct err *err);
+
 /*
- * Prints @text to standard output, through $PAGER on a terminal. It is not an error if the reader
- * closes the pipe. Returns 0 or -errno. If the pager cannot be started, the text is printed without
- * it.
+ * Prints @text to standard output, through $PAGER on a terminal, unless text_check() fails. It is
+ * not an error if the reader closes the pipe. Returns 0 or -errno. If the pager cannot be started,
+ * the text is printed without it.
  */
 int text_print(const struct buf *text, struct err *err);

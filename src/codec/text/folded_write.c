@@ -92,7 +92,7 @@ static void put_stack(struct folded *f, const struct profile_sample *s)
 	for (size_t k = depth; k-- > 0 && !buf_error(&f->line);) {
 		struct profile_location l = profile_location(f->p, stack[k]);
 
-		for (uint32_t i = profile_location_n_frames(&l); i-- > 0;)
+		for (uint32_t i = profile_location_n_frames(&l); i-- > 0 && !buf_error(&f->line);)
 			put_frame(f, &l, i);
 	}
 }
@@ -158,6 +158,7 @@ int folded_write(const struct profile *p, const struct format_options *opt, stru
 		f.opt = *opt;
 	if (!f.opt.max_bytes)
 		f.opt.max_bytes = FORMAT_OUTPUT_MAX;
+	f.line.max = f.opt.max_bytes;
 	if (f.opt.value_num >= profile_n_sample_types(p))
 		return err_set(err, -EINVAL, "the profile has no sample type %zu",
 			       f.opt.value_num + 1);

@@ -260,6 +260,18 @@ static void those_that_grow_come_first(void **state)
 	lacks(out, "main.b");
 }
 
+static void changes_beyond_the_limit_are_counted(void **state)
+{
+	static const int64_t growth[] = { 1, 2, 3 };
+	const struct tasks_text_options opt = { .limit = 1 };
+
+	add("main.a", 0);
+	add("main.b", 0);
+	add("main.c", 0);
+	v.growth = growth;
+	contains(print(tasks_text_put_growth, &opt), "\n2 more groups; --limit 0 shows all.\n");
+}
+
 static void no_growth_is_reported(void **state)
 {
 	static const int64_t growth[] = { 0 };
@@ -300,4 +312,4 @@ TEST_GROUP(test_tasks_text, TEXT_TEST(a_group_has_a_title_and_a_stack),
 	   TEXT_TEST(a_deadlock_names_the_locks), TEXT_TEST(the_only_goroutine_may_be_deadlocked),
 	   TEXT_TEST(names_of_the_process_cannot_control_the_terminal),
 	   TEXT_TEST(those_that_grow_come_first), TEXT_TEST(no_growth_is_reported),
-	   TEXT_TEST(json_is_one_line))
+	   TEXT_TEST(changes_beyond_the_limit_are_counted), TEXT_TEST(json_is_one_line))

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "tests/test.h"
 
 static void values_have_the_unit_that_suits_them(void **state)
@@ -62,5 +64,19 @@ static void messages_are_one_line_each(void **state)
 	fclose(file);
 }
 
+static void a_text_beyond_its_limit_is_an_error(void **state)
+{
+	struct buf b = { .max = 4 };
+	struct err err = { 0 };
+
+	buf_put_str(&b, "abcd");
+	assert_int_equal(text_check(&b, &err), 0);
+	buf_put_str(&b, "e");
+	assert_int_equal(text_print(&b, &err), -EFBIG);
+	assert_string_equal(err.msg, "the output exceeds the limit of 4 bytes");
+	buf_fini(&b);
+}
+
 TEST_GROUP(test_text, TEST(values_have_the_unit_that_suits_them),
-	   TEST(names_cannot_control_the_terminal), TEST(messages_are_one_line_each))
+	   TEST(names_cannot_control_the_terminal), TEST(messages_are_one_line_each),
+	   TEST(a_text_beyond_its_limit_is_an_error))

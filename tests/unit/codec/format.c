@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/buf.h"
 #include "base/err.h"
@@ -284,6 +285,41 @@ static void the_output_has_a_limit(void **state)
 	profile_free(p);
 }
 
+/* The memory that this process has needed at most, in bytes. */
+static size_t most_memory(void)
+{
+	struct rusage usage;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+	return (size_t)usage.ru_maxrss << 10;
+}
+
+/* A stack of 800 MB of names, of which a profile stores 50 kB. */
+static void one_long_stack_needs_no_more_memory_than_the_limit(void **state)
+{
+	enum { NAME_BYTES = 50000, DEPTH = 16384, LIMIT = 8 << 20, ENOUGH = 200 << 20 };
+	const struct format_options opt = { .max_bytes = LIMIT };
+	static uint32_t stack[DEPTH]; /* location 0 */
+	static char name[NAME_BYTES + 1];
+	int64_t one = 1;
+	struct profile_sample s = { .values = &one };
+	struct buf b = { 0 };
+	size_t before;
+	struct profile *p;
+
+	memset(name, 'a', NAME_BYTES);
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_add_sample_type(p, "cpu", "nanoseconds"), 0);
+	assert_int_equal(fixture_location(p, PROFILE_NONE, 0, name), 0);
+	assert_int_equal(profile_add_stack(p, stack, DEPTH, &s.stack), 0);
+	assert_int_equal(profile_add_sample(p, &s), 0);
+	before = most_memory();
+	assert_int_equal(format_write(format_by_id("folded"), p, &opt, &b, NULL), -EFBIG);
+	assert_true(most_memory() - before < ENOUGH);
+	buf_fini(&b);
+	profile_free(p);
+}
+
 static void json_formats_are_distinguished_by_their_members(void **state)
 {
 	static const char *const texts[] = {
@@ -345,7 +381,8 @@ TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
 	   TEST(lists_contain_every_format_that_applies),
 	   TEST(the_page_on_formats_has_the_same_table), TEST(losses_of_a_format_are_named),
 	   TEST(written_files_are_recognized), TEST(no_format_forwards_control_characters),
-	   TEST(the_output_has_a_limit), TEST(json_formats_are_distinguished_by_their_members),
+	   TEST(the_output_has_a_limit), TEST(one_long_stack_needs_no_more_memory_than_the_limit),
+	   TEST(json_formats_are_distinguished_by_their_members),
 	   TEST(folded_stacks_may_begin_with_a_bracket),
 	   TEST(folded_stacks_may_begin_with_an_empty_stack),
 	   TEST(files_without_a_profile_are_refused))
