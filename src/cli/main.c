@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,6 +45,23 @@ static void return_large_blocks(void)
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 }
 
+static void ignore_signal(int sig)
+{
+	(void)sig;
+}
+
+/*
+ * Under a limit of file size (RLIMIT_FSIZE), a write must fail with EFBIG, so that it is reported
+ * and unfinished files are removed, instead of ending the process. A handler is used because
+ * commands that are started would inherit SIG_IGN.
+ */
+static void report_file_size_limit(void)
+{
+	const struct sigaction action = { .sa_handler = ignore_signal, .sa_flags = SA_RESTART };
+
+	(void)sigaction(SIGXFSZ, &action, NULL);
+}
+
 static int run_command(const struct command *c, int argc, char **argv)
 {
 	static char name[64]; /* the prefix of error messages: see cli_fail() */
@@ -61,6 +79,7 @@ int main(int argc, char **argv)
 	return_large_blocks();
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	program_invocation_name = (char *)"cameo";
+	report_file_size_limit();
 	if (argc < 2)
 		return run_command(&up_command, argc, argv);
 	if (argc > 2 && !strcmp(argv[1], "help")) { /* help COMMAND is COMMAND --help */

@@ -107,12 +107,16 @@ static int find_file(const struct source_query *q, struct regular_file_info *inf
 
 /* ---- the text ---------------------------------------------------------------------------- */
 
-static int read_text(struct source_text *t, int fd)
+/*
+ * A file of size 0 is not read, because the profile chose its path: files whose contents the kernel
+ * makes, such as /proc/kmsg, have this size, and reading some of them never ends.
+ */
+static int read_text(struct source_text *t, int fd, const struct stat *st)
 {
 	char block[64 << 10];
 	ssize_t n;
 
-	while ((n = read(fd, block, sizeof(block))) != 0) {
+	while (st->st_size && (n = read(fd, block, sizeof(block))) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -183,7 +187,7 @@ int source_text_open(struct source_text **out, const struct source_query *q, str
 	if (!t)
 		return fail(err, -ENOMEM);
 	fd = find_file(q, &info);
-	r = fd < 0 ? fd : read_text(t, fd);
+	r = fd < 0 ? fd : read_text(t, fd, &info.st);
 	if (r == 0)
 		r = split_lines(t);
 	if (r < 0)

@@ -55,10 +55,13 @@ static int print_table(void *ctx)
 	return r;
 }
 
-/* The rows that were read before an error are printed nevertheless: they show where it is. */
+/*
+ * The rows that were read before an error are printed nevertheless: they show where it is.
+ * O_NONBLOCK keeps open() from waiting for the other end of a FIFO.
+ */
 static int unwind_info(const char *path)
 {
-	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct job job = { .fd = fd };
 	int r;
 

@@ -45,6 +45,11 @@ refused 'refuses a process id that is not a number' 2 '-p "init": expected proce
 refused 'refuses -p together with a command' 2 'cannot be used together' "${record[@]}" -p 1 -- true
 refused 'refuses a command it does not have' 2 'no such command' "$cameo" rekord
 refused 'reports what a server requires' 2 '--data DIR' "$cameo" server
+mkfifo "$work/fifo"
+refused 'has no unwind table of a FIFO' 1 'not a regular file' "$cameo" unwind-info "$work/fifo"
+# shellcheck disable=SC2016 # the inner shell's own words
+refused 'reports a limit of file size' 1 'cannot write "x.html": File too large' \
+	bash -c 'ulimit -f 1; echo "main;work 1" | "$0" convert - x.html' "$cameo"
 refused 'has no symbols of a text' 1 'ELF' "$cameo" symbols /etc/passwd 1
 
 unprivileged=()

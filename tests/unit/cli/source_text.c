@@ -73,6 +73,17 @@ static void relative_paths_stay_in_the_current_directory(void **state)
 	assert_string_equal(err.msg, "no such file");
 }
 
+static void files_that_the_kernel_makes_are_not_read(void **state)
+{
+	const struct source_query q = { .path = "/proc/self/maps" };
+	struct source_text *t;
+
+	assert_int_equal(source_text_open(&t, &q, NULL), 0);
+	assert_int_equal(source_text_n_lines(t), 0);
+	source_text_free(t);
+}
+
 TEST_GROUP(test_source_text, COMMAND_TEST(lines_are_counted_from_one),
 	   COMMAND_TEST(the_md5_decides_before_the_time),
-	   COMMAND_TEST(relative_paths_stay_in_the_current_directory))
+	   COMMAND_TEST(relative_paths_stay_in_the_current_directory),
+	   COMMAND_TEST(files_that_the_kernel_makes_are_not_read))
