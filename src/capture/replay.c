@@ -20,6 +20,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/regular_file.h"
+#include "base/utf8.h"
 #include "capture/capture.h"
 #include "capture/core.h"
 #include "capture/stack_trace.h"
@@ -171,6 +172,21 @@ static void count_files(const struct replaying *r, struct capture_replay *out)
 	}
 }
 
+/* Appends the lines of a trace that is in the core file: it may hold anything. */
+static void put_lines(struct buf *out, const char *text, size_t len)
+{
+	while (len) {
+		const char *end = memchr(text, '\n', len);
+		size_t n = end ? (size_t)(end - text) : len;
+
+		utf8_put_line(out, text, n);
+		buf_put_byte(out, '\n');
+		n += end != NULL;
+		text += n;
+		len -= n;
+	}
+}
+
 int capture_replay(const void *data, size_t len, struct buf *trace, struct buf *expected,
 		   struct capture_replay *out, struct err *err)
 {
@@ -188,6 +204,6 @@ int capture_replay(const void *data, size_t len, struct buf *trace, struct buf *
 	out->differs = out->has_expected && (r.core.trace_len != trace->len ||
 					     memcmp(r.core.trace, trace->data, trace->len) != 0);
 	if (out->differs)
-		buf_put(expected, r.core.trace, r.core.trace_len);
+		put_lines(expected, r.core.trace, r.core.trace_len);
 	return buf_error(trace) ? buf_error(trace) : buf_error(expected);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "capture/process_image.h"
 #include "elf/image.h"
@@ -21,6 +22,8 @@
 #include "unwind/rule_text.h"
 #include "unwind/tables.h"
 #include "unwind/walk.h"
+
+enum { NAME_MAX_BYTES = 4096 };
 
 struct trace_file {
 	char *path;                 /* owned */
@@ -273,6 +276,12 @@ static const struct elf_symtab *symbols_of(struct trace_file *f, const struct el
 	return f->symbols;
 }
 
+/* Appends a name that a process or a file has chosen. A symbol may be as long as its file. */
+static void print_name(struct buf *out, const char *name)
+{
+	utf8_put_line(out, name, strnlen(name, NAME_MAX_BYTES));
+}
+
 static void print_function(struct stack_trace *t, uint32_t file, uint64_t off, struct buf *out)
 {
 	const struct elf_image *elf = t->image.files.data[file].elf;
@@ -281,10 +290,12 @@ static void print_function(struct stack_trace *t, uint32_t file, uint64_t off, s
 	uint64_t vaddr;
 
 	if (symbols && elf_image_vaddr_of(elf, off, &vaddr) == 0 &&
-	    elf_symtab_find(symbols, vaddr, &sym) == 0)
-		buf_printf(out, "%s+0x%" PRIx64, sym.name, vaddr - sym.vaddr);
-	else
+	    elf_symtab_find(symbols, vaddr, &sym) == 0) {
+		print_name(out, sym.name);
+		buf_printf(out, "+0x%" PRIx64, vaddr - sym.vaddr);
+	} else {
 		buf_put_str(out, "[no symbol]");
+	}
 }
 
 static void print_native(struct stack_trace *t, uint64_t word, struct buf *out)
@@ -300,7 +311,9 @@ static void print_native(struct stack_trace *t, uint64_t word, struct buf *out)
 	}
 	buf_printf(out, "0x%012" PRIx64 "  ", address_of(t, file, off));
 	print_function(t, file, off, out);
-	buf_printf(out, "  %s+0x%" PRIx64 "\n", t->files.data[file].path, off);
+	buf_put_str(out, "  ");
+	print_name(out, t->files.data[file].path);
+	buf_printf(out, "+0x%" PRIx64 "\n", off);
 	rule = unwind_walk_rule(t->image.walker, file, off);
 	if (rule) {
 		unwind_rule_text(rule, text);
@@ -315,7 +328,10 @@ static void print_script(const struct stack_trace *t, uint64_t word, struct buf 
 	struct symbol_frame f;
 
 	langs_symbolize(t->langs, word, &f);
-	buf_printf(out, "%s  %s:%u\n", f.name, f.file, f.line);
+	print_name(out, f.name);
+	buf_put_str(out, "  ");
+	print_name(out, f.file);
+	buf_printf(out, ":%u\n", f.line);
 }
 
 static void print_frame(struct stack_trace *t, uint64_t word, struct buf *out)

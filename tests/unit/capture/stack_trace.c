@@ -103,6 +103,23 @@ static void frames_of_a_missing_file_are_found_by_frame_pointers(void **state)
 	free(text);
 }
 
+static void paths_cannot_control_the_terminal(void **state)
+{
+	const struct stack_trace_mapping m = { .start = CODE + CODE_LEN,
+					       .end = CODE + 2 * CODE_LEN,
+					       .path = "/\x1b[2J\n#1 \xff",
+					       .open = "/nonexistent/other" };
+	struct world *w = *state;
+	char *text;
+
+	assert_int_equal(stack_trace_add(w->t, &m), 0);
+	put_frames(w, 1);
+	w->thread.regs[UREG_PC] = m.start;
+	text = print(w);
+	assert_non_null(strstr(text, "[no symbol]  / [2J #1 \xef\xbf\xbd+0x0\n"));
+	free(text);
+}
+
 static void an_incomplete_stack_says_so(void **state)
 {
 	struct world *w = *state;
@@ -182,7 +199,7 @@ static void any_stack_makes_a_trace(void **state)
 #define WORLD_TEST(fn) cmocka_unit_test_setup_teardown(fn, world_setup, world_teardown)
 
 TEST_GROUP(test_stack_trace, WORLD_TEST(frames_of_a_missing_file_are_found_by_frame_pointers),
-	   WORLD_TEST(an_incomplete_stack_says_so), WORLD_TEST(unreadable_memory_ends_the_walk),
-	   WORLD_TEST(a_cycle_of_frame_pointers_ends),
+	   WORLD_TEST(paths_cannot_control_the_terminal), WORLD_TEST(an_incomplete_stack_says_so),
+	   WORLD_TEST(unreadable_memory_ends_the_walk), WORLD_TEST(a_cycle_of_frame_pointers_ends),
 	   WORLD_TEST(an_address_without_a_mapping_is_no_frame_of_a_file),
 	   TEST(any_stack_makes_a_trace))
