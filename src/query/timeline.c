@@ -58,16 +58,16 @@ static int on_series(void *ctx, const struct store_label *labels, size_t n)
 	return r == 0 && b->line == b->out->len ? add_line(b) : r;
 }
 
-/* Adds a window to its point; windows outside of the steps are ignored. */
+/* Adds a window to its point, at the end of its step; windows outside of the steps are ignored. */
 static int on_point(void *ctx, const struct store_point *p)
 {
 	struct builder *b = ctx;
 	struct timeline *t = b->out;
 	struct timeline_line *line = &t->data[b->line];
 	int64_t after = p->time_ns - t->start_ms * MS_NS, step = t->step_ms * MS_NS;
-	size_t i = (size_t)((after + step - 1) / step);
+	size_t i = after < 0 ? SIZE_MAX : (size_t)(after / step + (after % step != 0));
 
-	if (after < 0 || i >= t->n_steps)
+	if (i >= t->n_steps)
 		return 0;
 	line->points[i].sum = saturating_add(line->points[i].sum, p->value);
 	line->points[i].n++;

@@ -92,6 +92,23 @@ static void refuses_more_steps_than_the_limit(void **state)
 	close_world(&w);
 }
 
+/* Totals of groups have one step for the whole range, which may be all times. */
+static void a_step_of_all_times_does_not_overflow(void **state)
+{
+	struct world w = open_world();
+	struct store_select sel = all();
+	struct timeline_options opt = { 0 };
+	struct timeline t = { 0 };
+
+	sel.start_ns = 1000000;
+	sel.end_ns = 9223372036853999999;
+	opt.step_ms = (sel.end_ns - sel.start_ns) / 1000000 + 1;
+	assert_int_equal(timeline_build(&t, w.store, &sel, &opt, NULL), 0);
+	assert_int_equal(t.data[0].points[1].sum, 21);
+	timeline_fini(&t);
+	close_world(&w);
+}
+
 static void names_values_and_series_are_sorted_sets(void **state)
 {
 	static const char *const names[] = { "service_name", "instance" };
@@ -138,5 +155,6 @@ static void a_merged_profile_has_all_values_and_the_period(void **state)
 
 TEST_GROUP(test_queries, TEST(a_window_counts_at_the_end_of_its_step),
 	   TEST(the_greatest_group_is_first_and_the_last_step_is_complete),
-	   TEST(refuses_more_steps_than_the_limit), TEST(names_values_and_series_are_sorted_sets),
+	   TEST(refuses_more_steps_than_the_limit), TEST(a_step_of_all_times_does_not_overflow),
+	   TEST(names_values_and_series_are_sorted_sets),
 	   TEST(a_merged_profile_has_all_values_and_the_period))
