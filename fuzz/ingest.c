@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "codec/common/limits.h"
 #include "server/ingest_text.h"
 #include "server/multipart.h"
 
@@ -22,6 +23,7 @@ static void read_form(const uint8_t *data, size_t len)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
+	const struct codec_limits max = codec_limits_default();
 	_cleanup_(buf_fini) struct buf out = { 0 };
 
 	if (!len)
@@ -29,6 +31,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (data[0] % 5 == 4)
 		read_form(data + 1, len - 1);
 	else
-		ingest_text((enum ingest_text)(data[0] % 5), data + 1, len - 1, &out, NULL);
+		ingest_text((enum ingest_text)(data[0] % 5), data + 1, len - 1, &max, &out, NULL);
 	return 0;
 }

@@ -256,7 +256,7 @@ static int read_stacks(struct ingest_http *g, enum ingest_text kind)
 {
 	const struct codec_limits max = ingest_limits(g->rpc);
 	_cleanup_(buf_fini) struct buf text = { 0 };
-	int r = ingest_text(kind, g->rpc->body, g->rpc->len, &text, g->rpc->err);
+	int r = ingest_text(kind, g->rpc->body, g->rpc->len, &max, &text, g->rpc->err);
 
 	if (r == 0)
 		r = folded_read(&g->p, text.data, text.len, &max, g->rpc->err);

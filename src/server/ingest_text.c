@@ -15,11 +15,12 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "codec/common/limits.h"
 #include "codec/common/wire.h"
 
 enum {
-	MAX_TEXT = 128 << 20,
-	MAX_DEPTH = 65536, /* a trie has a level wherever two stacks differ */
+	MAX_DEPTH = 65536,    /* a trie has a level wherever two stacks differ */
+	CLAIM_STEP = 1 << 16, /* bytes of text */
 };
 
 /* True if the line ends in a space and digits. */
@@ -62,6 +63,9 @@ struct level {
 struct walk {
 	struct wire in;
 	enum ingest_text kind;
+	const struct codec_limits *max;
+	size_t claimed; /* bytes of text */
+	struct err *err;
 	struct buf path;
 	struct {
 		VEC(struct level);
@@ -87,12 +91,29 @@ static void put_name(struct walk *w, const uint8_t *name, size_t len)
 }
 
 /*
+ * Claims memory for what the text has grown by. A node of a few bytes repeats its path, which may
+ * be as long as the body, so the body's length does not bound the text.
+ */
+static int account(struct walk *w, size_t len)
+{
+	size_t more = len - w->claimed;
+
+	if (len > w->max->bytes)
+		return -EFBIG;
+	if (!w->max->claim || more < CLAIM_STEP)
+		return 0;
+	w->claimed = len;
+	return w->max->claim(w->max->claim_ctx, more, w->err);
+}
+
+/*
  * Reads one node, writes a line if it has a self value, and pushes it as the parent of the next
  * nodes.
  */
 static int put_node(struct walk *w, struct buf *out)
 {
 	uint64_t len, self, children;
+	int r;
 
 	if (wire_varint(&w->in, &len) <= 0 || len > wire_len(w->in))
 		return -EBADMSG;
@@ -105,50 +126,53 @@ static int put_node(struct walk *w, struct buf *out)
 		buf_put(out, w->path.data, w->path.len);
 		buf_printf(out, " %" PRIu64 "\n", self);
 	}
-	if (out->len > MAX_TEXT || w->levels.len >= MAX_DEPTH)
+	if (w->levels.len >= MAX_DEPTH)
 		return -EFBIG;
-	if (buf_error(&w->path) || buf_error(out))
-		return -ENOMEM;
-	return vec_push(&w->levels, (struct level){ w->path.len, children });
+	r = account(w, out->len);
+	if (r == 0 && (buf_error(&w->path) || buf_error(out)))
+		r = -ENOMEM;
+	return r < 0 ? r : vec_push(&w->levels, (struct level){ w->path.len, children });
 }
 
 /*
  * Nodes beyond the announced children mean that the tree is damaged, so the input must end with the
  * last one.
  */
-static int put_tree(enum ingest_text kind, struct wire in, struct buf *out)
+static int put_tree(struct walk *w, struct buf *out)
 {
-	_cleanup_(walk_fini) struct walk w = { .in = in, .kind = kind };
-	int r = put_node(&w, out);
+	int r = put_node(w, out);
 
-	while (r == 0 && w.levels.len) {
-		struct level *top = &w.levels.data[w.levels.len - 1];
+	while (r == 0 && w->levels.len) {
+		struct level *top = &w->levels.data[w->levels.len - 1];
 
-		w.path.len = top->path_len;
+		w->path.len = top->path_len;
 		if (!top->children) {
-			w.levels.len--;
+			w->levels.len--;
 			continue;
 		}
 		top->children--;
-		r = put_node(&w, out);
+		r = put_node(w, out);
 	}
-	return r < 0 || w.in.p == w.in.end ? r : -EBADMSG;
+	return r < 0 || w->in.p == w->in.end ? r : -EBADMSG;
 }
 
-int ingest_text(enum ingest_text kind, const void *data, size_t len, struct buf *out,
-		struct err *err)
+int ingest_text(enum ingest_text kind, const void *data, size_t len, const struct codec_limits *max,
+		struct buf *out, struct err *err)
 {
+	_cleanup_(walk_fini) struct walk w = { .kind = kind, .max = max, .err = err };
 	int r;
 
 	if (kind == INGEST_FOLDED || kind == INGEST_LINES) {
 		put_lines(kind, data, len, out);
 		return buf_error(out);
 	}
-	r = len ? put_tree(kind, wire_of(data, len), out) : 0;
+	w.in = wire_of(data, len);
+	r = len ? put_tree(&w, out) : 0;
 	if (r == -EBADMSG)
 		return err_set(err, r, "the tree is malformed or truncated");
 	return r == -EFBIG ? err_set(err, r,
-				     "the tree is too large: it has more than 128 MiB of text or "
-				     "65536 levels")
+				     "the tree is too large: it has more than %zu bytes of text or "
+				     "65536 levels",
+				     max->bytes)
 			   : r;
 }

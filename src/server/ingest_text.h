@@ -4,11 +4,12 @@
 /*
  * Converts bodies of /ingest that are stacks with counts to folded text, one `a;b;c 12` per line.
  * Input is untrusted. The result may be larger than the body, because a tree repeats the path in
- * each line; it is limited to 128 MiB.
+ * each line, so its memory is claimed while it grows.
  */
 #include <stddef.h>
 
 struct buf;
+struct codec_limits;
 struct err;
 
 enum ingest_text {
@@ -19,8 +20,8 @@ enum ingest_text {
 };
 
 /*
- * Appends to @out. Returns 0, -EBADMSG for a malformed tree, -EFBIG if the text would be too large,
- * or -ENOMEM.
+ * Appends to @out. Returns 0, -EBADMSG for a malformed tree, -EFBIG if the text exceeds max->bytes,
+ * -ENOMEM, or the result of a claim that failed.
  */
-int ingest_text(enum ingest_text kind, const void *data, size_t len, struct buf *out,
-		struct err *err);
+int ingest_text(enum ingest_text kind, const void *data, size_t len, const struct codec_limits *max,
+		struct buf *out, struct err *err);

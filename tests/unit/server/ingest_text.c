@@ -7,14 +7,17 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/err.h"
+#include "codec/common/limits.h"
 #include "codec/common/wire.h"
 #include "tests/test.h"
 
 static void assert_text(enum ingest_text kind, const void *data, size_t len, const char *want)
 {
+	const struct codec_limits max = codec_limits_default();
 	_cleanup_(buf_fini) struct buf out = { 0 };
 
-	assert_int_equal(ingest_text(kind, data, len, &out, NULL), 0);
+	assert_int_equal(ingest_text(kind, data, len, &max, &out, NULL), 0);
 	buf_put_byte(&out, 0);
 	assert_string_equal((const char *)out.data, want);
 }
@@ -53,25 +56,65 @@ static void a_tree_has_frames_and_a_trie_pieces_of_text(void **state)
 
 static void refuses_a_truncated_tree_and_trailing_bytes(void **state)
 {
+	const struct codec_limits max = codec_limits_default();
 	_cleanup_(buf_fini) struct buf b = { 0 }, out = { 0 };
 
 	put_node(&b, "", 0, 1);
 	put_node(&b, "main", 1, 0);
 	for (size_t len = 1; len < b.len; len++)
-		assert_int_equal(ingest_text(INGEST_TREE, b.data, len, &out, NULL), -EBADMSG);
+		assert_int_equal(ingest_text(INGEST_TREE, b.data, len, &max, &out, NULL), -EBADMSG);
 	buf_put_byte(&b, 0);
-	assert_int_equal(ingest_text(INGEST_TREE, b.data, b.len, &out, NULL), -EBADMSG);
+	assert_int_equal(ingest_text(INGEST_TREE, b.data, b.len, &max, &out, NULL), -EBADMSG);
 }
 
 static void refuses_an_endless_tree(void **state)
 {
+	const struct codec_limits max = codec_limits_default();
 	_cleanup_(buf_fini) struct buf b = { 0 }, out = { 0 };
 
 	for (int i = 0; i < 70000; i++)
 		put_node(&b, "", 0, 1);
-	assert_int_equal(ingest_text(INGEST_TREE, b.data, b.len, &out, NULL), -EFBIG);
+	assert_int_equal(ingest_text(INGEST_TREE, b.data, b.len, &max, &out, NULL), -EFBIG);
+}
+
+enum { BUDGET = 1 << 20 };
+
+/* A budget of BUDGET bytes of text. */
+static int claim(void *ctx, size_t bytes, struct err *err)
+{
+	size_t *claimed = ctx;
+
+	*claimed += bytes;
+	return *claimed > BUDGET ? err_set(err, -ENOMEM, "no room") : 0;
+}
+
+/* 8,000 nodes below a long name are 240 MB of text, but end at the budget. */
+static void text_is_claimed_while_it_grows(void **state)
+{
+	_cleanup_(buf_fini) struct buf b = { 0 }, out = { 0 };
+	struct codec_limits max = codec_limits_default();
+	char name[30000];
+	struct err err = { 0 };
+	size_t claimed = 0;
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	put_node(&b, name, 0, 8000);
+	for (int i = 0; i < 8000; i++)
+		put_node(&b, ";a", 1, 0);
+	max.claim = claim;
+	max.claim_ctx = &claimed;
+	assert_int_equal(ingest_text(INGEST_TRIE, b.data, b.len, &max, &out, &err), -ENOMEM);
+	assert_string_equal(err.msg, "no room");
+	assert_true(out.len < 2 * BUDGET);
+	out.len = 0;
+	max = codec_limits_default();
+	max.bytes = BUDGET;
+	assert_int_equal(ingest_text(INGEST_TRIE, b.data, b.len, &max, &out, NULL), -EFBIG);
+	assert_true(out.len < 2 * BUDGET);
 }
 
 TEST_GROUP(test_ingest_text, TEST(lines_without_a_count_are_dropped), TEST(each_line_counts_one),
 	   TEST(a_tree_has_frames_and_a_trie_pieces_of_text),
-	   TEST(refuses_a_truncated_tree_and_trailing_bytes), TEST(refuses_an_endless_tree))
+	   TEST(refuses_a_truncated_tree_and_trailing_bytes), TEST(refuses_an_endless_tree),
+	   TEST(text_is_claimed_while_it_grows))
