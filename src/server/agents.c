@@ -276,15 +276,36 @@ static void drop(struct agents *a, size_t i)
 	memmove(r, r + 1, (a->reports.len - i) * sizeof(*r));
 }
 
-/* A linear search: it only runs when the limits are reached. */
+/* How much of both limits a report occupies. */
+static size_t weight(const struct report *r)
+{
+	return r->json.len + AGENTS_MAX_BYTES / AGENTS_MAX;
+}
+
+/*
+ * Drops the oldest report of the tenant that occupies the most, so that a tenant with many agents
+ * displaces only its own. A linear search: it only runs when the limits are reached.
+ */
 static void drop_oldest(struct agents *a)
 {
-	size_t oldest = 0;
+	size_t oldest = 0, victim = 0, occupied = 0, most = 0;
 
-	for (size_t i = 1; i < a->reports.len; i++)
-		if (a->reports.data[i].received_ns < a->reports.data[oldest].received_ns)
+	for (size_t i = 0; i < a->reports.len; i++) {
+		const struct report *r = &a->reports.data[i];
+
+		if (i && strcmp(r->tenant, r[-1].tenant) != 0) {
+			occupied = 0;
 			oldest = i;
-	drop(a, oldest);
+		}
+		if (r->received_ns < a->reports.data[oldest].received_ns)
+			oldest = i;
+		occupied += weight(r);
+		if (occupied > most) {
+			most = occupied;
+			victim = oldest;
+		}
+	}
+	drop(a, victim);
 }
 
 /*

@@ -197,7 +197,32 @@ static void beyond_the_limit_the_oldest_reports_are_dropped(void **state)
 	scene_end(&s);
 }
 
+/* The victim's only report is the oldest of all, and in neither the first nor the last tenant. */
+static void a_tenant_with_many_agents_displaces_only_its_own(void **state)
+{
+	static const char *const tenants[] = { "X-Scope-OrgID: a", "X-Scope-OrgID: z" };
+	static const char *const victim[] = { "X-Scope-OrgID: m", NULL };
+	const struct server_options opt = { .tenants = true };
+	struct buf b = { 0 };
+	struct scene s;
+
+	scene_begin(&s, &opt);
+	assert_int_equal(scene_send(&s, "POST", AGENTS, victim, "{\"agent\":\"v\"}", 13), 200);
+	for (int i = 0; i < AGENTS_MAX_BYTES / 60000 + 100; i++) {
+		const char *const headers[] = { tenants[i % 2], NULL };
+		size_t len = make_large_report(&b, i);
+
+		assert_int_equal(scene_send(&s, "POST", AGENTS, headers, (const char *)b.data, len),
+				 200);
+	}
+	assert_int_equal(scene_send(&s, "GET", AGENTS, victim, NULL, 0), 200);
+	scene_begins(&s, "{\"agents\":[{\"agent\":\"v\",");
+	scene_end(&s);
+	buf_fini(&b);
+}
+
 TEST_GROUP(test_agents, TEST(the_last_report_of_each_agent_is_listed),
 	   TEST(a_tenant_sees_only_its_own_agents),
 	   TEST(an_invalid_report_is_refused_with_the_reason), TEST(each_limit_is_inclusive),
-	   TEST(beyond_the_limit_the_oldest_reports_are_dropped))
+	   TEST(beyond_the_limit_the_oldest_reports_are_dropped),
+	   TEST(a_tenant_with_many_agents_displaces_only_its_own))
