@@ -20,6 +20,7 @@
 
 struct builder {
 	struct timeline *out;
+	const struct store_select *sel;
 	uint32_t line; /* index of the group */
 	struct err *err;
 };
@@ -43,6 +44,9 @@ static int add_line(struct builder *b)
 			       "the result is too large: %zu series of %zu steps; use a longer "
 			       "step or fewer groups",
 			       t->len + 1, t->n_steps);
+	r = store_select_claim(b->sel, t->n_steps * sizeof(*line.points), b->err);
+	if (r < 0)
+		return r;
 	line.points = calloc(t->n_steps, sizeof(*line.points));
 	r = line.points ? vec_push(t, line) : -ENOMEM;
 	if (r < 0)
@@ -112,7 +116,7 @@ static void apply_limit(struct timeline *t, size_t limit)
 int timeline_build(struct timeline *out, struct store *s, const struct store_select *sel,
 		   const struct timeline_options *opt, struct err *err)
 {
-	struct builder b = { .out = out, .err = err };
+	struct builder b = { .out = out, .sel = sel, .err = err };
 	int64_t range_ms = (sel->end_ns - sel->start_ns) / MS_NS;
 	int r;
 

@@ -45,6 +45,7 @@ enum {
 	PUSH_FACTOR = 8,        /* estimate: memory of a profile by bytes of its body */
 	CLAIM_FACTOR = 3,       /* estimate: the same by bytes of expanded data */
 	CLAIM_STEP = 1 << 20,
+	QUERY_STEP = 4 << 20,
 	SHRINK_MS = 1000,
 };
 
@@ -76,6 +77,9 @@ static bool reserve(struct server *s, size_t bytes)
 struct claims {
 	struct server *server;
 	size_t bytes, reserved; /* claimed, and reserved for these and further ones */
+	struct {
+		size_t bytes, covered, step; /* claimed, claimable already, reserved */
+	} query;
 };
 
 /* Reserves at least CLAIM_STEP at a time, because the resident memory is read for that. */
@@ -113,6 +117,29 @@ static int claim(void *ctx, size_t bytes, struct err *err)
 {
 	return claim_profile(ctx, bytes < SIZE_MAX / CLAIM_FACTOR ? CLAIM_FACTOR * bytes : SIZE_MAX,
 			     err);
+}
+
+/*
+ * Unlike the data of a push, that of a query may grow to most of the budget, and it does so
+ * steadily. This reserves the next step only: the steps before it are resident by then and would
+ * count twice.
+ */
+static int claim_query(void *ctx, size_t bytes, struct err *err)
+{
+	struct claims *c = ctx;
+	size_t step = bytes > QUERY_STEP ? bytes : QUERY_STEP;
+
+	c->query.bytes += bytes;
+	if (c->query.bytes <= c->query.covered)
+		return 0;
+	if (!reserve(c->server, step))
+		return err_set(err, -ENOMEM,
+			       "the memory budget of the server is exhausted; retry later or "
+			       "select less");
+	memory_budget_release(&c->server->memory, c->query.step);
+	c->query.step = step;
+	c->query.covered = c->query.bytes + step;
+	return 0;
 }
 
 /* False if the request was in another pool before, where it was counted and charged. */
@@ -156,6 +183,7 @@ static int serve(struct server *s, struct rpc *rpc)
 	int r = 0;
 
 	claims->reserved = rpc->api->cost == API_PUSH ? CLAIM_STEP : 0;
+	claims->query.covered = bytes;
 	if (bytes + claims->reserved && !reserve(s, bytes + claims->reserved))
 		return err_set(rpc->err, -ENOMEM,
 			       "the memory budget of the server is exhausted; retry later");
@@ -167,7 +195,7 @@ static int serve(struct server *s, struct rpc *rpc)
 		rpc->api->framing(rpc, run_bounded);
 		query_results_end(s->results, rpc);
 	}
-	memory_budget_release(&s->memory, bytes + claims->reserved);
+	memory_budget_release(&s->memory, bytes + claims->reserved + claims->query.step);
 	return r;
 }
 
@@ -390,6 +418,7 @@ void requests_answer(void *ctx, const struct http_request *rq, struct http_respo
 	struct rpc rpc = { .store = s->store,
 			   .claim = claim,
 			   .claim_profile = claim_profile,
+			   .claim_query = claim_query,
 			   .claim_ctx = &claims,
 			   .access = s->access,
 			   .agents = s->agents,

@@ -18,7 +18,7 @@ import time
 import urllib.parse
 import zlib
 
-from serving import BASE_S, CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, message, pprof, push, varint
+from serving import BASE_S, CPU, DATA, PAGE, QUERIER, RANGE, Server, check, finish, message, peak_mib, pprof, push, varint
 
 DAY_MS = 86400000
 
@@ -171,11 +171,6 @@ def check_memory(cameo, directory):
     check("large pushes are 429", status == 429, status)
     check("the server still runs", server.ask("/ready")[0] == 200)
     server.stop()
-
-
-def peak_mib(server):
-    with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
-        return next(int(x.split()[1]) for x in f if x.startswith("VmHWM:")) >> 10
 
 
 def deflated(head, one, times, tail=b""):

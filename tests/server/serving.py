@@ -139,6 +139,11 @@ class Server:
         return self.process.wait(30)
 
 
+def peak_mib(server):
+    with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
+        return next(int(x.split()[1]) for x in f if x.startswith("VmHWM:")) >> 10
+
+
 def push(server, labels, time_s, folded, ident):
     labels = [{"name": k, "value": v} for k, v in {"__name__": "process_cpu", **labels}.items()]
     raw = base64.b64encode(pprof(folded, time_s)).decode()

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../store/fixture.h"
+#include "base/err.h"
 #include "flame/merged_stacks.h"
 #include "profile/profile.h"
 #include "query/export.h"
@@ -109,6 +110,32 @@ static void a_step_of_all_times_does_not_overflow(void **state)
 	close_world(&w);
 }
 
+/* A budget of one byte: each operation that collects data claims it before. */
+static int refuse_claim(void *ctx, size_t bytes, struct err *err)
+{
+	return bytes > 1 ? err_set(err, -ENOMEM, "no room") : 0;
+}
+
+static void results_claim_memory(void **state)
+{
+	struct world w = open_world();
+	struct store_select sel = all();
+	const struct timeline_options opt = { .step_ms = 15000 };
+	struct merged_stacks *st = NULL;
+	struct timeline t = { 0 };
+	struct err err = { 0 };
+
+	sel.claim = refuse_claim;
+	assert_int_equal(timeline_build(&t, w.store, &sel, &opt, &err), -ENOMEM);
+	assert_string_equal(err.msg, "no room");
+	timeline_fini(&t);
+	err = (struct err){ 0 };
+	assert_int_equal(store_merge(w.store, &sel, &st, &err), -ENOMEM);
+	assert_string_equal(err.msg, "no room");
+	assert_null(st);
+	close_world(&w);
+}
+
 static void names_values_and_series_are_sorted_sets(void **state)
 {
 	static const char *const names[] = { "service_name", "instance" };
@@ -156,5 +183,5 @@ static void a_merged_profile_has_all_values_and_the_period(void **state)
 TEST_GROUP(test_queries, TEST(a_window_counts_at_the_end_of_its_step),
 	   TEST(the_greatest_group_is_first_and_the_last_step_is_complete),
 	   TEST(refuses_more_steps_than_the_limit), TEST(a_step_of_all_times_does_not_overflow),
-	   TEST(names_values_and_series_are_sorted_sets),
+	   TEST(results_claim_memory), TEST(names_values_and_series_are_sorted_sets),
 	   TEST(a_merged_profile_has_all_values_and_the_period))
