@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ struct oidc {
 	pthread_mutex_t lock; /* guards the members below */
 	pthread_cond_t wake;
 	struct jwks *keys; /* NULL: none were read yet */
-	bool is_key_missing, stop, started;
+	bool is_key_missing, started;
+	atomic_bool stop; /* written with the lock; ends a reading of the URL too */
 	pthread_t thread;
 };
 
@@ -48,11 +50,11 @@ static bool is_url_safe(const char *url)
 	return false;
 }
 
-static int fetch(const char *url, struct buf *out, struct err *err)
+static int fetch(const char *url, const atomic_bool *cancelled, struct buf *out, struct err *err)
 {
 	const struct http_client_options opt = { .timeout_ms = FETCH_MS,
 						 .max_answer = JWKS_MAX_BYTES };
-	const struct http_client_request rq = { .url = url };
+	const struct http_client_request rq = { .url = url, .cancelled = cancelled };
 	_cleanup_(http_client_freep) struct http_client *c = NULL;
 	struct http_answer answer = { 0 };
 	int r = http_client_new(&c, &opt, err);
@@ -72,7 +74,7 @@ int oidc_reload(void *oidc, struct err *err)
 	_cleanup_(buf_fini) struct buf json = { 0 };
 	struct jwks *fresh = NULL, *old;
 	struct oidc *o = oidc;
-	int r = is_url(o->opt.jwks) ? fetch(o->opt.jwks, &json, err)
+	int r = is_url(o->opt.jwks) ? fetch(o->opt.jwks, &o->stop, &json, err)
 				    : file_contents(o->opt.jwks, JWKS_MAX_BYTES, &json, err);
 
 	if (r == 0)
@@ -116,7 +118,7 @@ static void *refresher_main(void *arg)
 		struct err err = { 0 };
 		int r = oidc_reload(o, &err);
 
-		if (r < 0 || failed)
+		if ((r < 0 && r != -ECANCELED) || (r == 0 && failed))
 			o->opt.report(o->opt.ctx, o->opt.jwks, r, &err);
 		failed = r < 0;
 	} while (wait_until_due(o, failed));

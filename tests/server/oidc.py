@@ -7,6 +7,7 @@ import hmac
 import http.server
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import time
 from serving import CPU, PAGE, RANGE, Server, check, finish, skip
 
 ISSUER, AUDIENCE = "https://issuer.example.org", "cameo"
+FETCH_S = 10  # FETCH_MS of src/server/oidc.c
 JSON = {"Content-Type": "application/json"}
 BODY = json.dumps({**RANGE, "profileTypeID": CPU}).encode()
 PUSH = "/push.v1.PusherService/Push"
@@ -210,6 +212,20 @@ def keys_by_url(cameo, tmp, keys):
     issuer.shutdown()
 
 
+def silent_issuer(cameo, tmp):
+    """A stopping server does not wait for an issuer that accepts connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as issuer:
+        server = Server(cameo, os.path.join(tmp, "s"), *options("http://127.0.0.1:%d/jwks" % issuer.getsockname()[1]))
+        connection, _ = issuer.accept()
+        connection.recv(1)
+        begun = time.monotonic()
+        stopped = server.stop()
+        took = time.monotonic() - begun
+        connection.close()
+        check("a server whose issuer is silent stops cleanly", stopped == 0, stopped)
+        check("and before the issuer's time limit of %d s" % FETCH_S, took < FETCH_S / 2, took)
+
+
 def refused(cameo, tmp, *args):
     run = subprocess.run([cameo, "server", "--listen", "127.0.0.1:0", "--data", os.path.join(tmp, "r"), *args],
                          capture_output=True, timeout=30)
@@ -227,6 +243,7 @@ def main():
             return finish()
         claims_and_signatures(cameo, tmp, keys)
         keys_by_url(cameo, tmp, keys)
+        silent_issuer(cameo, tmp)
         broken = os.path.join(tmp, "broken")
         for name, text in (("no JSON", "{"), ("no keys", "{}"), ("shared keys only", '{"keys":[{"kty":"oct"}]}')):
             with open(broken, "w", encoding="ascii") as f:
