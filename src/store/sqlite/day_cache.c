@@ -38,8 +38,7 @@ struct day_ref {
 	int64_t number;
 	struct day *day; /* NULL while it is opened */
 	bool opening;
-	dev_t dev; /* of the file that is open */
-	ino_t ino;
+	struct stat st; /* of the file that is open, which only grows */
 	unsigned int users;
 	uint64_t used; /* value of acquisitions when it was last acquired */
 };
@@ -271,8 +270,7 @@ static int open_file(struct day_cache *d, struct manifest *m, struct day_ref *re
 	}
 	if (r == 0 && stat(path, &st) < 0)
 		r = -errno;
-	ref->dev = st.st_dev;
-	ref->ino = st.st_ino;
+	ref->st = st;
 	return r < 0 && r != -ENOENT ? err_set(err, r, "cannot open \"%.80s\": %.100s", path,
 					       cause.msg[0] ? cause.msg : strerror(-r))
 				     : r;
@@ -347,18 +345,21 @@ static int add_day(struct day_cache *d, struct manifest *m, int64_t number, bool
 	return 0;
 }
 
-/* Is the path still that of the open file? */
-static int check_open(struct day_cache *d, const struct day_ref *ref, struct err *err)
+/* Is the path still that of the open file, and whole? What SQLite adds to a part of it is lost. */
+static int check_open(struct day_cache *d, struct day_ref *ref, struct err *err)
 {
 	char path[DAY_FILES_PATH_LEN];
 	struct err why = { 0 };
 	struct stat st = { 0 };
 
 	day_files_path(d->dir, ref->tenant, ref->number, path);
-	if (stat(path, &st) == 0 && st.st_dev == ref->dev && st.st_ino == ref->ino)
+	if (stat(path, &st) == 0 && st.st_dev == ref->st.st_dev && st.st_ino == ref->st.st_ino &&
+	    st.st_size >= ref->st.st_size) {
+		ref->st = st;
 		return 0;
+	}
 	err_set(&why, -EUCLEAN,
-		"\"%.120s\" was deleted or replaced while it was in use: put it back", path);
+		"\"%.120s\" was deleted, truncated or replaced while in use: put it back", path);
 	return refuse(d, ref->tenant, ref->number, &st, &why, err);
 }
 
@@ -455,7 +456,7 @@ int day_cache_record(struct day_cache *d, int64_t oldest_ns, struct err *err)
 
 	pthread_mutex_lock(&d->lock);
 	for (size_t i = 0; i < d->all.len; i++) {
-		const struct day_ref *ref = d->all.data[i];
+		struct day_ref *ref = d->all.data[i];
 		struct manifest *m = manifests_find(&d->manifests, ref->tenant);
 
 		if (m && !ref->opening && check_open(d, ref, NULL) == 0)

@@ -163,6 +163,28 @@ static void a_lost_file_is_reported_until_it_is_back(void **state)
 	fixture_remove(dir);
 }
 
+/* Neither a push nor a query uses the remaining part of a file, so nothing acknowledged is lost. */
+static void a_file_that_is_truncated_while_it_is_open_is_reported(void **state)
+{
+	_cleanup_(day_cache_freep) struct day_cache *c = NULL;
+	char *dir = fixture_dir(), path[300];
+	struct stat st;
+	struct err err;
+
+	snprintf(path, sizeof(path), "%s/shop/2026-11-20.db", dir);
+	assert_int_equal(day_cache_new(&c, dir, 0, NULL, NULL), 0);
+	assert_int_equal(acquire(c, true, &err), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(st.st_size > 0);
+	assert_int_equal(truncate(path, st.st_size - 1), 0);
+	assert_int_equal(acquire(c, true, &err), -EUCLEAN);
+	assert_non_null(strstr(err.msg, "truncated"));
+	assert_int_equal(acquire(c, false, &err), -EUCLEAN);
+	assert_int_equal(truncate(path, st.st_size), 0);
+	assert_int_equal(acquire(c, true, &err), 0);
+	fixture_remove(dir);
+}
+
 /* Pushes begin a new file; queries fail until somebody accepts the loss. */
 static void a_lost_file_may_be_replaced_but_not_forgotten(void **state)
 {
@@ -330,6 +352,7 @@ TEST_GROUP(test_day_cache, TEST(a_day_is_opened_once_and_created_only_on_request
 	   TEST(a_day_in_use_is_not_dropped),
 	   TEST(a_damaged_file_is_refused_unchanged_and_reported_once),
 	   TEST(a_lost_file_is_reported_until_it_is_back),
+	   TEST(a_file_that_is_truncated_while_it_is_open_is_reported),
 	   TEST(a_lost_file_may_be_replaced_but_not_forgotten),
 	   TEST(any_number_of_days_can_be_used), TEST(tenants_without_days_are_forgotten),
 	   TEST(days_stay_open_while_there_is_memory),
