@@ -7,9 +7,6 @@
 
 #include "lang/language.h"
 
-/* Callers that are tried before an unnamed function stays unnamed. */
-enum { CALLERS_TRIED = 16 };
-
 void by_caller_file(char *source)
 {
 	if (source[0] == '@')
@@ -23,9 +20,11 @@ int by_caller_name(int r, uint32_t line, struct lang_function *out)
 	const char *base = strrchr(out->file, '/');
 
 	base = base ? base + 1 : out->file;
-	if (r == 0 || r == -ENOMEM)
+	if (r == -ENOMEM)
 		return r;
-	out->unnamed = line ? CALLERS_TRIED : 0;
+	out->doubt = r >= 0 ? (uint8_t)r : line ? BY_LOCATION : 0;
+	if (r >= 0)
+		return 0;
 	r = line ? asprintf(&out->name, "<%s:%u>", base, line) : asprintf(&out->name, "<%s>", base);
 	return r < 0 ? -ENOMEM : 0;
 }
@@ -34,10 +33,10 @@ int by_caller_c(int r, struct lang_function *out)
 {
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0) {
+	/* the key of a C function includes its call, so there is one name */
+	out->doubt = r < 0 ? BY_LOCATION : 0;
+	if (r < 0)
 		out->name = strdup("[C function]");
-		out->unnamed = CALLERS_TRIED;
-	}
 	out->file = strdup("");
 	return out->name && out->file ? 0 : -ENOMEM;
 }

@@ -3,14 +3,30 @@
 
 /*
  * Names of functions in languages of the Lua family. Functions have no names there: a function is
- * named as its caller names it, else after its file and line.
+ * named as its caller names it, else after its file and line. Callers may use different names: the
+ * least doubtful one of some callers' names is used, whichever was sampled first. A parameter names
+ * no function, as it stands for any function that is passed.
  *
- * @r is the result of reading the caller's name into out->name: 0, -ENOENT if there is none, or
- * another -errno. The functions return 0 or -ENOMEM.
+ * @r is the result of reading the caller's name into out->name: an enum by_caller, -ENOENT if there
+ * is none, -ENODATA if it is a parameter, or another -errno. The functions return 0 or -ENOMEM.
  */
 #include <stdint.h>
 
 struct lang_function;
+
+/* Kinds of names that callers use; a greater value is more doubtful. */
+enum by_caller {
+	BY_GLOBAL,
+	BY_FIELD, /* also a method, or a variable of an outer function */
+	BY_LOCAL, /* often a copy of a value that has a name elsewhere */
+	BY_LOCATION,
+};
+
+/* Returns @grade if the result @r says that a name was read, else @r. */
+static inline int by_caller_grade(enum by_caller grade, int r)
+{
+	return r < 0 ? r : (int)grade;
+}
 
 /* Makes a file name of the source in place: "@dir/file.lua" is a file; other code has none. */
 void by_caller_file(char *source);

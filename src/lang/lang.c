@@ -18,7 +18,10 @@
 #include "lang/memo.h"
 #include "lang/registry.h"
 
-enum { LAYOUTS_MAX = 8 }; /* per file, in case that processes report false values */
+enum {
+	LAYOUTS_MAX = 8,   /* per file, in case that processes report false values */
+	CALLERS_TRIED = 16 /* before a function keeps a name that is in doubt */
+};
 
 static const char unknown_version[] = "unknown version";
 static const char unknown_structures[] = "its structures were not recognized";
@@ -307,7 +310,7 @@ static bool is_uncertain(const struct langs *l, const struct lang_function *f,
 	n->question.n_lines = f->n_lines;
 	n->question.first_line = f->first_line;
 	return n->question.is_known || f->is_missing ||
-	       (n->by_cookie && f->state != LANG_FUNCTION_READ) || (f->unnamed && p->caller);
+	       (n->by_cookie && f->state != LANG_FUNCTION_READ) || (f->n_tries && p->caller);
 }
 
 bool langs_need_function(struct langs *l, const struct lang_process *p, const uint64_t words[2],
@@ -341,6 +344,7 @@ static struct lang_function function_of_answer(const struct langs *l, const stru
 	f.hash = n->hash;
 	f.used = l->window;
 	f.asked = l->stack;
+	f.n_tries = f.doubt ? CALLERS_TRIED : 0;
 	f.state = r == 0         ? LANG_FUNCTION_READ
 		  : r == -ESTALE ? LANG_FUNCTION_STALE
 		  : r == -ETIME  ? LANG_FUNCTION_LATE
@@ -352,18 +356,18 @@ static struct lang_function function_of_answer(const struct langs *l, const stru
 static void function_update(struct langs *l, const struct function_need *n, uint32_t id,
 			    struct lang_function *f)
 {
-	const struct lang_function *old = &l->functions.data[id];
-	uint8_t n_attempts = old->unnamed ? old->unnamed - 1 : 0;
+	struct lang_function *old = &l->functions.data[id];
+	bool was_read = old->state == LANG_FUNCTION_READ;
 
-	/* what is known remains if it cannot be read now */
-	if (f->state != LANG_FUNCTION_READ && old->state == LANG_FUNCTION_READ) {
-		l->functions.data[id].asked = l->stack;
+	/* a function is read again for each of some callers that may have a better name for it */
+	if (was_read && old->n_tries && n->question.has_caller)
+		f->n_tries = f->doubt ? --old->n_tries : 0;
+	/* what is known remains if it cannot be read now, or if the new name is no better */
+	if (was_read && (f->state != LANG_FUNCTION_READ || f->doubt >= old->doubt)) {
+		old->asked = l->stack;
 		lang_function_fini(f);
 		return;
 	}
-	/* an unnamed function is read again for each of some callers that may have a name for it */
-	if (f->unnamed && old->unnamed && n->question.has_caller)
-		f->unnamed = n_attempts;
 	function_replace(l, id, f);
 }
 

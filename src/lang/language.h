@@ -63,15 +63,17 @@ struct lang_function {
 	char *name, *file; /* owned */
 	/* The function is part of its caller, such as a rescue clause: the caller is omitted. */
 	bool covers_caller;
-	/* If not 0, the name is derived from the location; that many more callers are tried. */
-	uint8_t unnamed;
+	/* If not 0, another caller may have a better name: one with a smaller doubt. */
+	uint8_t doubt;
 	/* Owned; the raw name for frames of which only the nearest place is known; or NULL. */
 	char *near_name;
 	/*
 	 * Private to langs: the hash of the key; the last window that used it; the last stack for
-	 * which it was requested; whether it has no answer yet.
+	 * which it was requested; how many more callers are tried for a better name; whether it has
+	 * no answer yet.
 	 */
 	uint32_t hash, used, asked;
+	uint8_t n_tries;
 	bool is_missing;
 };
 

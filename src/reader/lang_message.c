@@ -31,7 +31,7 @@ struct head {
 	int32_t result;
 	uint32_t flags, n_calls;
 	uint32_t n_lines, first_line, bytecode;
-	uint16_t version, unnamed;
+	uint16_t version, doubt;
 	uint32_t text_len[N_TEXTS], reserved; /* of name, file, near_name */
 };
 
@@ -172,7 +172,7 @@ void lang_answer_put(struct buf *b, uint32_t question, const struct lang_answer 
 		h.first_line = f->first_line;
 		h.bytecode = f->bytecode;
 		h.version = f->version;
-		h.unnamed = f->unnamed;
+		h.doubt = f->doubt;
 		for (size_t i = 0; i < N_TEXTS; i++)
 			h.text_len[i] = text_len(texts[i]);
 	}
@@ -192,7 +192,7 @@ static bool is_valid_head(const struct head *h, uint32_t question, uint32_t kind
 	bool has_function = h->flags & HAS_FUNCTION;
 
 	if (h->question != question || h->flags > FLAGS || h->n_calls > LANG_CALLS_MAX ||
-	    h->n_lines > LANG_LINES_MAX || h->unnamed > UINT8_MAX || h->result < ERROR_MIN)
+	    h->n_lines > LANG_LINES_MAX || h->doubt > UINT8_MAX || h->result < ERROR_MIN)
 		return false;
 	for (size_t i = 0; i < N_TEXTS; i++)
 		if (h->text_len[i] > (has_function ? LANG_TEXT_MAX : 0))
@@ -227,7 +227,7 @@ static int take_function(const uint8_t **at, const struct head *h, struct lang_f
 	out->first_line = h->first_line;
 	out->bytecode = h->bytecode;
 	out->version = h->version;
-	out->unnamed = (uint8_t)h->unnamed;
+	out->doubt = (uint8_t)h->doubt;
 	out->covers_caller = h->flags & COVERS_CALLER;
 	out->lines = h->n_lines ? malloc(h->n_lines) : NULL;
 	if (h->n_lines && !out->lines)

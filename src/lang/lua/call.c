@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "lang/by_caller.h"
 #include "lang/find.h"
 #include "lang/lua/lua.h"
 
@@ -95,7 +96,10 @@ static int constant(const struct lang_process *p, const struct lua_proto *f, uin
 		       : -ENOENT;
 }
 
-/* Reads the name of the local variable in register @reg at @pc. */
+/*
+ * Reads the name of the local variable in register @reg at @pc. A parameter, which exists from the
+ * first instruction on, is -ENODATA.
+ */
 static int local(const struct lang_process *p, const struct lua_proto *f, uint32_t reg, uint32_t pc,
 		 char **out)
 {
@@ -106,7 +110,8 @@ static int local(const struct lang_process *p, const struct lua_proto *f, uint32
 		if (p->read(p->ctx, at + 8, range, sizeof(range)) || range[0] > pc)
 			return -ENOENT;
 		if (pc < range[1] && !reg--)
-			return read_name(p, f->lua, at, out);
+			return range[0] ? by_caller_grade(BY_LOCAL, read_name(p, f->lua, at, out))
+					: -ENODATA;
 	}
 	return -ENOENT;
 }
@@ -158,11 +163,17 @@ static int source_name(const struct lang_process *p, const struct lua_proto *f,
 	if (op == OP_MOVE)
 		return local(p, f, b, pc, out);
 	if (op == v->get_upvalue)
-		return read_name(p, f->lua, f->upvalues + (uint64_t)f->lua->upvalue_bytes * b, out);
+		return by_caller_grade(BY_FIELD,
+				       read_name(p, f->lua,
+						 f->upvalues + (uint64_t)f->lua->upvalue_bytes * b,
+						 out));
 	if (op == v->get_global) /* b and c are one field */
-		return constant(p, f, b << v->c.n | get(code, &v->c), out);
-	if (op == v->get_in_upvalue || op == v->get_field || op == v->self)
-		return key(p, f, v, code, out);
+		return by_caller_grade(BY_GLOBAL,
+				       constant(p, f, b << v->c.n | get(code, &v->c), out));
+	if (op == v->get_in_upvalue) /* nearly always the table of globals */
+		return by_caller_grade(BY_GLOBAL, key(p, f, v, code, out));
+	if (op == v->get_field || op == v->self)
+		return by_caller_grade(BY_FIELD, key(p, f, v, code, out));
 	return -ENOENT;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads a function of Lua by its prototype, which has the file and the lines. Functions have no
- * names in Lua: a function is named as its caller names it when it is first seen, or else after its
- * file and line. A function written in C has that name only.
+ * names in Lua: a function is named as a caller names it (by_caller.h), or else after its file and
+ * line. A function written in C has that name only.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -66,7 +66,7 @@ static int read_lines(const struct lang_process *p, const struct lua_proto *prot
 	return 0;
 }
 
-/* Reads the name that the caller uses. Return: 0, -ENOENT if there is none, -ENOMEM. */
+/* Reads the name that the caller uses. Return: as by_caller_name() expects it. */
 static int name_by_caller(const struct lua_vm *lua, const struct lang_process *p, char **out)
 {
 	struct lua_proto caller;

@@ -38,7 +38,8 @@ int lua_read_string(const struct lua_vm *lua, const struct lang_process *p, uint
 
 /*
  * Reads the name by which instruction @pc of @caller calls a function, as Lua's own tracebacks show
- * it. The caller frees *@out. Return: 0; -ENOENT if the function has no name there; another -errno.
+ * it, except for parameters. The caller frees *@out. Return: an enum by_caller; -ENOENT if the
+ * function has no name there; -ENODATA if it is a parameter; another -errno.
  */
 int lua_call_name(const struct lang_process *p, const struct lua_proto *caller, uint32_t pc,
 		  char **out);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/by_caller.h"
 #include "lang/find.h"
 #include "lang/luajit/luajit.h"
 
@@ -118,7 +119,10 @@ static int copy_text(const char *text, char **out)
 	return *out ? 0 : -ENOMEM;
 }
 
-/* Reads the name of the local variable in @slot at instruction @pc. */
+/*
+ * Reads the name of the local variable in @slot at instruction @pc. A parameter, which exists from
+ * the first instruction on, is -ENODATA.
+ */
 static int local(const struct lang_process *p, const struct luajit_proto *f, uint32_t slot,
 		 uint32_t pc, char **out)
 {
@@ -140,7 +144,7 @@ static int local(const struct lang_process *p, const struct luajit_proto *f, uin
 		if (start > pc)
 			return -ENOENT;
 		if (pc < start + length && !slot--)
-			return copy_text(name, out);
+			return start ? by_caller_grade(BY_LOCAL, copy_text(name, out)) : -ENODATA;
 	}
 	return -ENOENT;
 }
@@ -190,7 +194,7 @@ static bool fills(uint32_t code, uint32_t slot)
 		o == OP_UGET || (o >= OP_FNEW && o <= OP_GGET) || (o >= OP_TGETV && o <= OP_TGETR));
 }
 
-/* Names what @code loads. Return: 0, -ENOENT, or -EAGAIN: it copies another slot. */
+/* Names what @code loads. Return: an enum by_caller, -ENOENT; -EAGAIN: it copies another slot. */
 static int name_of_load(const struct lang_process *p, const struct luajit_proto *f, uint32_t code,
 			char **out)
 {
@@ -198,11 +202,11 @@ static int name_of_load(const struct lang_process *p, const struct luajit_proto 
 	case OP_MOV:
 		return -EAGAIN;
 	case OP_GGET:
-		return constant(p, f, arg_d(code), out);
+		return by_caller_grade(BY_GLOBAL, constant(p, f, arg_d(code), out));
 	case OP_TGETS:
-		return constant(p, f, arg_c(code), out);
+		return by_caller_grade(BY_FIELD, constant(p, f, arg_c(code), out));
 	case OP_UGET:
-		return upvalue(p, f, arg_d(code), out);
+		return by_caller_grade(BY_FIELD, upvalue(p, f, arg_d(code), out));
 	default:
 		return -ENOENT;
 	}

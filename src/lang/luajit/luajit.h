@@ -37,8 +37,8 @@ int luajit_read_code(const struct lang_process *p, const struct luajit_proto *f,
 
 /*
  * Reads the name by which instruction @pc of @caller calls a function, as LuaJIT's own tracebacks
- * show it. The caller frees *@out. Return: 0; -ENOENT if the function has no name there; another
- * -errno.
+ * show it, except for parameters. The caller frees *@out. Return: an enum by_caller; -ENOENT if the
+ * function has no name there; -ENODATA if it is a parameter; another -errno.
  */
 int luajit_call_name(const struct lang_process *p, const struct luajit_proto *caller, uint32_t pc,
 		     char **out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names a function of LuaJIT and finds its lines. Functions have no names: a function has the name
- * by which its caller calls it when it is first seen, or else that of its file and line.
+ * by which a caller calls it (by_caller.h), or else that of its file and line.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -76,14 +76,15 @@ uint32_t luajit_line(const struct lang_function *f, uint32_t place)
 	return line;
 }
 
-/* Reads the name that the caller uses. Return: 0, -ENOENT if there is none, -ENOMEM. */
+/* Reads the name that the caller uses. Return: as by_caller_name() expects it. */
 static int name_by_caller(const struct lang_process *p, char **out)
 {
 	struct luajit_proto caller;
 	uint32_t place = p->caller ? VM_PLACE_OF(p->caller[1]) : LUAJIT_PLACE_C;
 
 	if (place == LUAJIT_PLACE_C || !place ||
-	    luajit_read_proto(p, VM_FRAME_ADDR(p->caller[0]), &caller) < 0)
+	    luajit_read_proto(p, VM_FRAME_ADDR(p->caller[0]), &caller) < 0 ||
+	    lang_check_cookie((uint32_t)p->caller[1], luajit_proto_key(caller.words)) < 0)
 		return -ENOENT;
 	return luajit_call_name(p, &caller, place - 1, out);
 }

@@ -13,7 +13,19 @@ struct source {
 	struct langs *l;
 	unsigned int n_batches, n_questions;
 	size_t n_answers; /* of each batch, at most */
+	bool by_caller;   /* function 0 has the name that its caller uses */
 };
+
+/* Caller i names a function 'a' + i, which is more doubtful the greater i is. */
+static void name_by_caller(const struct source *s, const struct lang_question *q,
+			   struct lang_function *out)
+{
+	for (uint8_t i = 0; i < N && q->has_caller; i++)
+		if (s->code[i] == VM_FRAME_ADDR(q->caller[0])) {
+			out->name[1] = (char)('a' + i);
+			out->doubt = i;
+		}
+}
 
 static size_t ask(void *ctx, const struct lang_batch *b)
 {
@@ -26,6 +38,8 @@ static size_t ask(void *ctx, const struct lang_batch *b)
 	s->n_questions += (unsigned int)b->n;
 	for (i = 0; i < b->n && i < s->n_answers; i++) {
 		lang_answer(b->tables, &p, &b->questions[i], &a);
+		if (s->by_caller && VM_FRAME_ADDR(b->questions[i].words[0]) == s->code[0])
+			name_by_caller(s, &b->questions[i], &a.function);
 		b->answer(b->ctx, i, &a);
 		lang_function_fini(&a.function);
 	}
@@ -126,6 +140,36 @@ static void what_has_no_answer_is_requested_with_the_next_stack(void **state)
 	assert_int_equal(s->n_questions, 4 + 2 + 2);
 }
 
+static void the_least_doubtful_name_of_some_callers_is_used(void **state)
+{
+	struct source *s = *state;
+
+	s->by_caller = true;
+	weave(s, "04", "e4");
+	weave(s, "05", "e5");
+	weave(s, "02", "c2");
+	weave(s, "03", "c3");
+	weave(s, "01", "b1");
+	s->n_questions = 0;
+	for (int i = 0; i < 30; i++)
+		weave(s, "05", "b5");
+	assert_int_equal(s->n_questions, 16 - 4); /* the search ends */
+}
+
+/* A name without doubt is not searched any further. */
+static void a_name_without_doubt_remains(void **state)
+{
+	struct source *s = *state;
+
+	s->by_caller = true;
+	weave(s, "03", "d3");
+	weave(s, "003", "aa3");
+	s->n_questions = 0;
+	weave(s, "01", "a1");
+	weave(s, "01", "a1");
+	assert_int_equal(s->n_questions, 1);
+}
+
 /* A frame of generated code that nobody translates remains as a frame. */
 static void generated_code_without_an_answer_is_a_frame(void **state)
 {
@@ -149,4 +193,5 @@ static void generated_code_without_an_answer_is_a_frame(void **state)
 
 TEST_GROUP(test_ask, WITH(a_stack_needs_one_batch), WITH(a_recursion_is_one_question),
 	   WITH(what_has_no_answer_is_requested_with_the_next_stack),
-	   WITH(generated_code_without_an_answer_is_a_frame))
+	   WITH(the_least_doubtful_name_of_some_callers_is_used),
+	   WITH(a_name_without_doubt_remains), WITH(generated_code_without_an_answer_is_a_frame))

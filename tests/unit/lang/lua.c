@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "code_file.h"
+#include "lang/by_caller.h"
 #include "lang/find.h"
 #include "memory.h"
 #include "tests/test.h"
@@ -120,16 +121,27 @@ static uint64_t prototype(uint32_t line, const uint32_t *codes, uint32_t n, cons
 	return at;
 }
 
-/* Adds a function that calls a global, a field, a method, a local, an upvalue and a result. */
+/*
+ * Adds a function that calls a global, a field, a method, a local, an upvalue, a result and a
+ * parameter.
+ */
 static uint64_t caller_of(const struct version *v)
 {
 	const uint32_t codes[] = {
-		with_key(v, v->get_global, 2, 0), code(v, 1, 3, 0, 0),
-		code(v, v->call, 2, 2, 1),        with_key(v, v->get_field, 2, 2),
-		code(v, v->call, 2, 2, 1),        with_key(v, v->self, 2, 1),
-		code(v, v->call, 2, 2, 1),        code(v, 0, 2, 1, 0),
-		code(v, v->call, 2, 1, 2),        code(v, v->get_upvalue, 2, 1, 0),
-		code(v, v->call, 2, 1, 2),        code(v, v->call, 2, 1, 1),
+		with_key(v, v->get_global, 2, 0),
+		code(v, 1, 3, 0, 0),
+		code(v, v->call, 2, 2, 1),
+		with_key(v, v->get_field, 2, 2),
+		code(v, v->call, 2, 2, 1),
+		with_key(v, v->self, 2, 1),
+		code(v, v->call, 2, 2, 1),
+		code(v, 0, 2, 1, 0),
+		code(v, v->call, 2, 1, 2),
+		code(v, v->get_upvalue, 2, 1, 0),
+		code(v, v->call, 2, 1, 2),
+		code(v, v->call, 2, 1, 1),
+		code(v, 0, 2, 0, 0),
+		code(v, v->call, 2, 1, 1),
 	};
 	uint32_t n = sizeof(codes) / sizeof(codes[0]), each = lua[VM].upvalue_bytes;
 	uint64_t at = prototype(0, codes, n, "@/srv/app.lua");
@@ -144,7 +156,7 @@ static uint64_t caller_of(const struct version *v)
 	memory_put(&m, locals, string("self"));
 	memory_put(&m, locals + 8, (uint64_t)n << 32);
 	memory_put(&m, locals + 16, string("job"));
-	memory_put(&m, locals + 24, (uint64_t)n << 32);
+	memory_put(&m, locals + 24, (uint64_t)n << 32 | 1);
 	memory_put(&m, at + lua[VM].proto_locals, locals);
 	put_number(at + lua[VM].proto_n_locals, 2);
 	memory_put(&m, upvalues + each, string("captured"));
@@ -179,15 +191,20 @@ static void functions_are_named_by_their_callers(void **state)
 		caller = caller_of(v);
 		at = prototype(LINE, (uint32_t[]){ 0 }, 1, "@/srv/app.lua");
 		assert_string_equal(name(at, caller, 2), "hot");
-		assert_int_equal(f.unnamed, 0);
+		assert_int_equal(f.doubt, BY_GLOBAL);
 		assert_string_equal(name(at, caller, 4), "field");
+		assert_int_equal(f.doubt, BY_FIELD);
 		assert_string_equal(name(at, caller, 6), "act");
 		assert_string_equal(name(at, caller, 8), "job");
+		assert_int_equal(f.doubt, BY_LOCAL);
 		assert_string_equal(name(at, caller, 10), "captured");
+		assert_int_equal(f.doubt, BY_FIELD);
+		/* a parameter */
+		assert_string_equal(name(at, caller, 13), "<app.lua:12>");
 		/* the result of a call, an instruction that does not call, and one that does not
 		 * exist */
 		assert_string_equal(name(at, caller, 11), "<app.lua:12>");
-		assert_true(f.unnamed);
+		assert_int_equal(f.doubt, BY_LOCATION);
 		assert_string_equal(name(at, caller, 5), "<app.lua:12>");
 		assert_string_equal(name(at, caller, 800), "<app.lua:12>");
 		assert_string_equal(name(at, 0x123456789000, 2), "<app.lua:12>");

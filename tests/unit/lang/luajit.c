@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lang/by_caller.h"
 #include "lang/luajit/luajit.h"
 #include "memory.h"
 #include "tests/test.h"
@@ -33,9 +34,9 @@ enum {
 	IR_BIAS = 0x8000,
 };
 
-/* A function whose local variable `visible` is in slot 1 everywhere and `late` in slot 2 at the
- * end. */
-static const char variables[] = "visible\0\x00\x10late\0\x06\x0a";
+/* A function with the parameter `given` in slot 0 and the local variables `visible` in slot 1
+ * nearly everywhere and `late` in slot 2 at the end. */
+static const char variables[] = "given\0\x00\x10visible\0\x01\x0flate\0\x05\x0a";
 static const char upvalues[] = "first\0second";
 
 static struct memory m;
@@ -90,8 +91,8 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Checks the name of the call at the end of @codes; NULL: it has none. */
-static void check_call(const uint32_t codes[CODES], const char *name)
+/* Checks the name of the call at the end of @codes, and luajit_call_name()'s result. */
+static void check_name(const uint32_t codes[CODES], const char *name, int result)
 {
 	struct luajit_proto f;
 	char *got = NULL;
@@ -99,10 +100,15 @@ static void check_call(const uint32_t codes[CODES], const char *name)
 
 	assert_int_equal(luajit_read_proto(&m.process, prototype(codes, LINE), &f), 0);
 	r = luajit_call_name(&m.process, &f, CALL_AT, &got);
-	assert_int_equal(r, name ? 0 : -ENOENT);
+	assert_int_equal(r, result);
 	if (name)
 		assert_string_equal(got, name);
 	free(got);
+}
+
+static void check_call(const uint32_t codes[CODES], const char *name)
+{
+	check_name(codes, name, name ? BY_GLOBAL : -ENOENT);
 }
 
 static void names_calls(void **state)
@@ -110,16 +116,20 @@ static void names_calls(void **state)
 	const uint32_t global[CODES] = { FUNCF, [5] = AD(GGET, 5, 0), [7] = AD(CALL, 5, 0) };
 	const uint32_t field[CODES] = { FUNCF, [5] = AD(TGETS, 5, 1), [7] = AD(CALL, 5, 0) };
 	const uint32_t up[CODES] = { FUNCF, [5] = AD(UGET, 5, 1), [7] = AD(CALL, 5, 0) };
-	const uint32_t local[CODES] = { FUNCF, [5] = AD(MOV, 5, 0), [7] = AD(CALL, 5, 0) };
-	const uint32_t late[CODES] = { FUNCF, [7] = AD(CALL, 1, 0) };
+	const uint32_t local[CODES] = { FUNCF, [5] = AD(MOV, 5, 1), [7] = AD(CALL, 5, 0) };
+	const uint32_t late[CODES] = { FUNCF, [7] = AD(CALL, 2, 0) };
+	const uint32_t given[CODES] = {
+		FUNCF, [1] = AD(GGET, 0, 0), [5] = AD(MOV, 5, 0), [7] = AD(CALL, 5, 0)
+	};
 	const uint32_t iterator[CODES] = { FUNCF, [5] = AD(GGET, 5, 0), [7] = AD(ITERC, 8, 0) };
 
 	(void)state;
 	check_call(global, "constant zero");
-	check_call(field, "constant one");
-	check_call(up, "second");
-	check_call(local, "visible");
-	check_call(late, "late");
+	check_name(field, "constant one", BY_FIELD);
+	check_name(up, "second", BY_FIELD);
+	check_name(local, "visible", BY_LOCAL);
+	check_name(late, "late", BY_LOCAL);
+	check_name(given, NULL, -ENODATA);
 	check_call(iterator, "constant zero");
 }
 
@@ -190,7 +200,9 @@ static void reads_functions(void **state)
 {
 	const uint32_t codes[CODES] = { FUNCF, [5] = AD(GGET, 5, 0), [7] = AD(CALL, 5, 0) };
 	uint64_t proto = prototype(codes, LINE), file = prototype(codes, 0);
-	const uint64_t caller[2] = { VM_FRAME_WORD(0, 1, proto), VM_PLACE_WORD(CALL_AT + 1, 1) };
+	const uint64_t caller[2] = { VM_FRAME_WORD(0, 1, proto),
+				     VM_PLACE_WORD(CALL_AT + 1, cookie_of(proto)) };
+	const uint64_t replaced[2] = { caller[0], caller[1] ^ 2 };
 	struct lang_function f;
 
 	(void)state;
@@ -206,7 +218,10 @@ static void reads_functions(void **state)
 	forget(&f);
 	assert_int_equal(read_frame(proto, cookie_of(proto), 3, NULL, &f), 0);
 	assert_string_equal(f.name, "<a.lua:40>");
-	assert_true(f.unnamed);
+	assert_int_equal(f.doubt, BY_LOCATION);
+	forget(&f);
+	assert_int_equal(read_frame(proto, cookie_of(proto), 3, replaced, &f), 0);
+	assert_string_equal(f.name, "<a.lua:40>");
 	forget(&f);
 	assert_int_equal(read_frame(file, cookie_of(file), 3, caller, &f), 0);
 	assert_string_equal(f.name, "<a.lua>");

@@ -25,7 +25,7 @@ static const struct {
 			  .file = file,
 			  .near_name = near,
 			  .covers_caller = true,
-			  .unnamed = 16 } } },
+			  .doubt = 3 } } },
 	{ LANG_ASK_FUNCTION, { .function = { .name = empty, .file = empty } } },
 	{ LANG_ASK_FUNCTION, { .is_still = true } },
 	{ LANG_ASK_FUNCTION, { .result = -ESTALE } },
@@ -56,7 +56,7 @@ static void check_function(const struct lang_function *f, const struct lang_func
 	assert_int_equal(f->first_line, want->first_line);
 	assert_int_equal(f->bytecode, want->bytecode);
 	assert_int_equal(f->covers_caller, want->covers_caller);
-	assert_int_equal(f->unnamed, want->unnamed);
+	assert_int_equal(f->doubt, want->doubt);
 }
 
 static void reads_what_was_put(void **state)
