@@ -22,6 +22,7 @@
 #include "process/program_maps.h"
 #include "process/program_selection.h"
 #include "process/programs.h"
+#include "process/replaced.h"
 #include "process/runtimes.h"
 #include "sampler/sampler.h"
 
@@ -94,7 +95,7 @@ static void on_map(struct process_table *p, const struct sideband_event *ev)
 	if (!own)
 		return;
 	e->maps = own;
-	programs_map(&p->programs, e, &ref, ev->file_off);
+	programs_map(&p->programs, e, &ref, ev->file_off, ev->time_ns);
 	programs_mark_dirty(&p->programs, e);
 }
 
@@ -309,6 +310,11 @@ bool process_table_excludes(struct process_table *p, const struct process *progr
 		program_selection_get(&p->programs, program ? program_of(program) : NULL);
 
 	return s->flags & flag;
+}
+
+bool process_table_was_replaced(const struct process *program, uint32_t file, uint64_t time_ns)
+{
+	return program && replaced_has(program_of(program)->replaced, file, time_ns);
 }
 
 int process_table_mappings(struct process_table *p, const struct process *program, uint64_t now_ns,

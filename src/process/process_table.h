@@ -120,6 +120,12 @@ uint64_t process_table_vm_bias(const struct process_table *p, const struct proce
 			       uint32_t vm);
 
 /*
+ * Returns true if @file was replaced at its addresses before @time_ns and the BPF program did not
+ * know it then, so that frames in @file of a stack that it walked may be of other code.
+ */
+bool process_table_was_replaced(const struct process *program, uint32_t file, uint64_t time_ns);
+
+/*
  * Stores the program's mappings, ready to be walked, in *@out, reading them from /proc if
  * needed. Returns 0, -ESRCH if the program ended before it was read, or -ENOSPC if the memory
  * limit is reached.

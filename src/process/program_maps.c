@@ -17,6 +17,7 @@
 #include "process/file_table.h"
 #include "process/mapping_set.h"
 #include "process/programs.h"
+#include "process/replaced.h"
 #include "sampler/sampler.h"
 #include "symbol/jitdump.h"
 
@@ -50,7 +51,7 @@ static void expect_runtime(struct programs *p, const struct program *e, const ch
 }
 
 void programs_map(struct programs *p, struct program *e, const struct file_ref *ref,
-		  uint64_t file_off)
+		  uint64_t file_off, uint64_t time_ns)
 {
 	struct unwind_mapping map = { .start = ref->start,
 				      .end = ref->end,
@@ -79,6 +80,7 @@ void programs_map(struct programs *p, struct program *e, const struct file_ref *
 			.device = ref->dev_major << DEVICE_MINOR_BITS | ref->dev_minor,
 		};
 	}
+	replaced_note(&e->replaced, e->maps, &map, time_ns);
 	(void)mapping_set_add(e->maps, &map);
 }
 
@@ -93,7 +95,7 @@ static int on_proc_map(void *ctx, const struct proc_map *m)
 	struct reread_job *job = ctx;
 	struct file_ref ref = file_ref_of(job->task, m);
 
-	programs_map(job->p, job->e, &ref, m->file_off);
+	programs_map(job->p, job->e, &ref, m->file_off, 0); /* into an empty set */
 	return 0;
 }
 
@@ -199,6 +201,8 @@ int programs_publish_one(struct programs *p, struct program *e, uint64_t now_ns,
 	/* the pid may belong to a successor already, whose entry must stay */
 	if (!e->info.end_ns && e->info.id.start_ns)
 		r = sampler_put_process(p->sampler, e->info.pid, out);
+	if (r == 0)
+		replaced_publish(e->replaced, clock_monotonic_ns());
 	p->stats.n_processes_full += r == -E2BIG;
 	return r;
 }
@@ -219,8 +223,10 @@ void programs_publish(struct programs *p, uint64_t now_ns)
 		if (!e->is_stale)
 			programs_attach(p, e, now_ns);
 		if (e->is_stale || mapping_set_count(e->maps) > EAGER_MAPPINGS_MAX ||
-		    programs_publish_one(p, e, now_ns, &ignored) < 0)
+		    programs_publish_one(p, e, now_ns, &ignored) < 0) {
 			sampler_remove_process(p->sampler, e->info.pid);
+			replaced_publish(e->replaced, clock_monotonic_ns());
+		}
 	}
 	p->dirty.len = 0;
 }

@@ -14,9 +14,12 @@ struct program;
 struct programs;
 struct unwind_process;
 
-/* Adds the mapping of @ref at @file_off; that of the program's own file also sets info.exe. */
+/*
+ * Adds the mapping of @ref at @file_off, which was made at @time_ns; that of the program's own file
+ * also sets info.exe.
+ */
 void programs_map(struct programs *p, struct program *e, const struct file_ref *ref,
-		  uint64_t file_off);
+		  uint64_t file_off, uint64_t time_ns);
 
 /*
  * Publishes a program's mappings, reading them from /proc first if they are stale, and stores them

@@ -92,6 +92,7 @@ static void program_free(struct programs *p, struct program *e, uint64_t now_ns)
 {
 	mapping_set_unref(e->maps, p->tables, now_ns);
 	free(e->jitdump);
+	free(e->replaced);
 	free(e);
 }
 

@@ -22,12 +22,14 @@
 struct file_table;
 struct langs;
 struct mapping_set;
+struct replaced;
 struct sampler;
 struct unwind_tables;
 
 struct program {
 	struct process info; /* first, because callers of the process table see only this */
 	struct mapping_set *maps;
+	struct replaced *replaced; /* owned */
 	struct executable_key exe;
 	char *jitdump; /* NULL: none was seen */
 	struct program *older;

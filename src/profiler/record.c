@@ -115,6 +115,23 @@ void record_mark_searched(const struct record_header *h, uint64_t *words, size_t
 		words[h->n_kernel] |= SAMPLE_COUNTS_SEARCHED;
 }
 
+size_t record_cut_replaced(const struct process *p, const struct sample_record *rec,
+			   uint64_t out[RECORD_WORDS_MAX])
+{
+	for (size_t i = 0; i < rec->head.n_words && i < RECORD_WORDS_MAX; i++) {
+		uint64_t word = rec->words[i];
+		uint32_t file = (uint32_t)((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS);
+
+		if (word >> FRAME_KIND_SHIFT != FRAME_NATIVE ||
+		    !process_table_was_replaced(p, file, rec->head.time_ns))
+			continue;
+		memcpy(out, rec->words, i * sizeof(*out));
+		out[i] = FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED);
+		return i + 1;
+	}
+	return 0;
+}
+
 bool record_ends_unmapped(const uint64_t *words, size_t n)
 {
 	return n && words[n - 1] == FRAME_WORD(FRAME_ERROR, WALK_ERR_PC_UNMAPPED);

@@ -51,5 +51,13 @@ void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_M
 /* Marks the stack of @n words of a record as found by search. */
 void record_mark_searched(const struct record_header *h, uint64_t *words, size_t n);
 
+/*
+ * Copies the words of a stack of @p that the BPF program walked up to the first frame that may be
+ * of other code, as its mapping had been replaced, and adds an error. Return: the number of words;
+ * 0 if there is no such frame.
+ */
+size_t record_cut_replaced(const struct process *p, const struct sample_record *rec,
+			   uint64_t out[RECORD_WORDS_MAX]);
+
 /* True if the walk ended at an address outside of all known mappings. */
 bool record_ends_unmapped(const uint64_t *words, size_t n);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A stack that the BPF program has walked is counted unmodified. A raw record has a copy of
- * registers and stack instead and is walked here, which has missing unwind tables made on the
- * way. If that takes long, the record is parked (profiler/parked.h) and walked again later. Data
- * beyond the stack copy is read from the memory of the process, which has run on
- * meanwhile; the stack ends where that is detected (unwind/walk.c).
+ * A stack that the BPF program has walked is counted unmodified, unless a mapping was replaced. A
+ * raw record has a copy of registers and stack instead and is walked here, which has missing unwind
+ * tables made on the way. If that takes long, the record is parked (profiler/parked.h) and walked
+ * again later. A stack beyond the copy is read from memory that has changed since (unwind/walk.c).
  */
 #include "profiler/record_decoder.h"
 
@@ -246,7 +245,6 @@ static bool is_current(void *ctx)
 	return d->program && !d->program->end_ns;
 }
 
-/* The process of a record, for reading its memory. */
 static struct lang_process lang_process_of(struct record_decoder *d, const struct record_header *h)
 {
 	process_memory_begin(&d->memory, h->pid);
@@ -432,9 +430,11 @@ static void on_raw(struct record_decoder *d, const struct raw_record *rec, size_
 static void on_walked(struct record_decoder *d, const struct sample_record *rec)
 {
 	const uint64_t *words = (const uint64_t *)rec->words;
+	uint64_t cut[RECORD_WORDS_MAX];
+	size_t n_cut = record_cut_replaced(d->program, rec, cut);
 	struct lang_stack stack = {
-		.words = words,
-		.n_words = rec->head.n_words,
+		.words = n_cut ? cut : words,
+		.n_words = n_cut ? n_cut : rec->head.n_words,
 		.vm_words = words + rec->head.n_words,
 		.n_vm_words = rec->head.n_vm_words,
 		.truncated = rec->head.flags & RECORD_VM_TRUNCATED,
@@ -442,7 +442,7 @@ static void on_walked(struct record_decoder *d, const struct sample_record *rec)
 
 	d->is_searched = rec->head.flags & RECORD_SEARCHED;
 	/* kernel threads, and all stacks without user frames, need no outermost frame */
-	note_end(d, words, stack.n_words, true);
+	note_end(d, stack.words, stack.n_words, true);
 	weave_and_count(d, &rec->head, &stack);
 }
 

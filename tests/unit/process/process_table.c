@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "machine.h"
 #include "proc/maps.h"
 #include "process/sideband.h"
@@ -164,6 +165,33 @@ static void a_fork_shares_its_parents_mappings_until_either_changes(void **state
 	child = process_table_find(m.processes, BASE + 1, 15);
 	assert_int_equal(child->ppid, BASE);
 	assert_string_equal(child->comm, "parent");
+	machine_fini(&m);
+}
+
+static void a_replaced_file_is_uncertain_until_it_is_published(void **state)
+{
+	const struct process *p;
+	uint32_t file;
+	struct machine m;
+
+	machine_init(&m);
+	exec(&m, BASE, "prog", 10);
+	map(&m, BASE, 0x10000, "/proc/self/exe", 11);
+	process_table_publish(m.processes, 12);
+	p = process_table_find(m.processes, BASE, 15);
+	file = p->exe;
+	map(&m, BASE, 0x90000, "/bin/true", 20);
+	map(&m, BASE, 0x10000, "/proc/self/exe", 30); /* the same again */
+	assert_false(process_table_was_replaced(p, file, 30));
+	map(&m, BASE, 0x10000, "/bin/true", 40);
+	assert_false(process_table_was_replaced(p, file, 39));
+	assert_true(process_table_was_replaced(p, file, 40));
+	assert_true(process_table_was_replaced(p, file, SECOND)); /* not published */
+	assert_false(process_table_was_replaced(p, file + 1, SECOND));
+	assert_false(process_table_was_replaced(NULL, file, SECOND));
+	process_table_publish(m.processes, 50);
+	assert_true(process_table_was_replaced(p, file, 40));
+	assert_false(process_table_was_replaced(p, file, clock_monotonic_ns()));
 	machine_fini(&m);
 }
 
@@ -529,7 +557,8 @@ static void agrees_with_a_model(void **state)
 	machine_fini(&m);
 }
 
-TEST_GROUP(test_process_table, TEST(a_program_is_published_once_its_identity_is_known),
+TEST_GROUP(test_process_table, TEST(a_replaced_file_is_uncertain_until_it_is_published),
+	   TEST(a_program_is_published_once_its_identity_is_known),
 	   TEST(records_find_their_program_by_identity),
 	   TEST(a_lost_exec_or_fork_shows_in_the_identity), TEST(a_sweep_finds_what_no_event_told),
 	   TEST(what_was_read_of_the_next_program_is_dropped),

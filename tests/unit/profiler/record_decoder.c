@@ -235,6 +235,52 @@ static void counts_why_a_stack_ends_early(void **state)
 	fixture_fini(&f);
 }
 
+static void map_file(struct fixture *f, const char *path, uint64_t time_ns)
+{
+	struct file_ref ref = machine_file_ref(path, 0x10000);
+	struct sideband_event ev = {
+		.type = SIDEBAND_MAP,
+		.pid = PID,
+		.tid = PID,
+		.start = ref.start,
+		.len = 4096,
+		.dev_major = ref.dev_major,
+		.dev_minor = ref.dev_minor,
+		.inode = ref.inode,
+		.name = path,
+		.time_ns = time_ns,
+	};
+
+	process_table_handle(f->machine.processes, &ev);
+}
+
+/* A walk with a mapping that another one had replaced shows the wrong file from there on. */
+static void cuts_a_stack_at_a_replaced_mapping(void **state)
+{
+	struct sample_record *r = sample_new(3);
+	const struct process *p;
+	struct fixture f;
+
+	fixture_init(&f, (struct record_decoder_opts){ 0 });
+	map_file(&f, "/proc/self/exe", 20);
+	p = process_table_find(f.machine.processes, PID, 30);
+	assert_non_null(p);
+	r->words[1] = FRAME_NATIVE_WORD(p->exe, 0x10);
+	map_file(&f, "/bin/true", 100);
+	r->head.time_ns = 99;
+	add(&f, r, sample_len(r));
+	assert_int_equal(f.stats.n_complete, 1);
+	r->head.time_ns = 100;
+	add(&f, r, sample_len(r));
+	assert_int_equal(f.stats.n_complete, 1);
+	assert_int_equal(f.stats.walk_errors[WALK_ERR_PC_UNMAPPED], 1);
+	r->words[1] = FRAME_NATIVE_WORD(p->exe + 1, 0x10);
+	add(&f, r, sample_len(r));
+	assert_int_equal(f.stats.n_complete, 2);
+	free(r);
+	fixture_fini(&f);
+}
+
 /* Every length of a valid record but its own makes it invalid, and nothing beyond it is read. */
 static void refuses_records_that_claim_more_than_they_contain(void **state)
 {
@@ -446,6 +492,7 @@ static void survives_random_records(void **state)
 
 TEST_GROUP(test_record_decoder, TEST(counts_a_walked_stack_with_its_thread),
 	   TEST(counts_stacks_found_by_search_apart), TEST(counts_why_a_stack_ends_early),
+	   TEST(cuts_a_stack_at_a_replaced_mapping),
 	   TEST(refuses_records_that_claim_more_than_they_contain),
 	   TEST(a_raw_stack_of_an_exited_process_keeps_its_kernel_frames),
 	   TEST(nothing_waits_for_the_stack_of_a_fault), TEST(excludes_this_process_on_request),
