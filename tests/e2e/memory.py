@@ -160,13 +160,13 @@ def child(program, memory):
     """A page whose fault came too fast is attributed to the process that wrote it last, which may be the child."""
     if "came too fast" in memory.said:
         ours = sum(memory.of(program.child, name) for name in ("hold_inherited", "touch_in_child", "hold_written"))
-        expect(ours <= (9 + 7) * MEBIBYTE + program.truth["hold_written"], memory.show(program.child))
+        expect(ours <= (9 + 7) * MEBIBYTE + program.truth["hold_written"], ours, memory.show(program.child))
         return
     for name, expected in (("hold_inherited", 9 * MEBIBYTE), ("touch_in_child", 7 * MEBIBYTE),
                            ("hold_written", program.truth["hold_written"])):
         ours = memory.of(program.child, name)
         expect(is_near(ours, expected), f"{name}: {ours} bytes instead of {expected}", memory.show(program.child))
-    expect(memory.of(program.pid, "touch_in_child") == 0, memory.show(program.pid))
+    expect(memory.of(program.pid, "touch_in_child") == 0, "the parent has", memory.show(program.pid))
 
 
 def kinds(program, memory):

@@ -91,12 +91,12 @@ def hostile(shop):
     for mode in HOSTILE:
         path, said = run(shop, mode, program, str(MS), mode)
         whole, chosen = rows(path), rows(path, "--span", SPAN)
-        expect(whole.get("traced_hot", 0) > 100, mode, whole, said)
+        expect(whole.get("traced_hot", 0) > 50, mode, whole, said)
         expect(not chosen.get("untraced_hot"), mode, chosen)
         if mode in ("invalid", "nowhere", "spans"):
             expect(not chosen, mode, chosen)
         else:
-            expect(chosen.get("traced_hot", 0) > 30, mode, chosen)
+            expect(chosen.get("traced_hot", 0) > 15, mode, chosen)
     labels = rows(shop.path("spans.pb.gz"), "--by", "label:span_id")
     expect(len(labels) > 100, "each turn has a span of its own", labels)
 
