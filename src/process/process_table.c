@@ -312,6 +312,11 @@ bool process_table_excludes(struct process_table *p, const struct process *progr
 	return s->flags & flag;
 }
 
+bool process_table_has_replaced(const struct process *program)
+{
+	return program && program_of(program)->replaced;
+}
+
 bool process_table_was_replaced(const struct process *program, uint32_t file, uint64_t time_ns)
 {
 	return program && replaced_has(program_of(program)->replaced, file, time_ns);

@@ -119,6 +119,9 @@ void process_table_count_recorded(struct process_table *p, const struct process 
 uint64_t process_table_vm_bias(const struct process_table *p, const struct process *program,
 			       uint32_t vm);
 
+/* Returns false if the following function does so for every file, as it does for most programs. */
+bool process_table_has_replaced(const struct process *program);
+
 /*
  * Returns true if @file was replaced at its addresses before @time_ns and the BPF program did not
  * know it then, so that frames in @file of a stack that it walked may be of other code.

@@ -118,6 +118,8 @@ void record_mark_searched(const struct record_header *h, uint64_t *words, size_t
 size_t record_cut_replaced(const struct process *p, const struct sample_record *rec,
 			   uint64_t out[RECORD_WORDS_MAX])
 {
+	if (!process_table_has_replaced(p))
+		return 0;
 	for (size_t i = 0; i < rec->head.n_words && i < RECORD_WORDS_MAX; i++) {
 		uint64_t word = rec->words[i];
 		uint32_t file = (uint32_t)((word & FRAME_PAYLOAD_MASK) >> FRAME_OFFSET_BITS);
