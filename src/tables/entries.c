@@ -247,11 +247,12 @@ static void put_waiter(struct entries *e, const uint32_t *ids, size_t n)
 	struct entry f = { .name = "[no stack]" };
 	size_t i = 0;
 
-	if (n)
-		f = entries_get(e->functions, ids[0]);
-	while (++i < n && is_waiting_code(&f))
+	for (; i < n; i++) {
 		f = entries_get(e->functions, ids[i]);
-	if (n && is_waiting_code(&f))
+		if (!is_waiting_code(&f))
+			break;
+	}
+	if (n && i == n)
 		f = entries_get(e->functions, ids[0]);
 	buf_put_str(&e->text, f.name);
 }
