@@ -33,6 +33,12 @@ struct comparison {
 	int64_t base;            /* the total before */
 };
 
+/* The option of both commands; the values of their options have a member fail_above. */
+#define COMPARISON_FAIL_ABOVE                                                                      \
+	OPTION(PERCENT, 0, "fail-above", "PERCENT", fail_above,                                    \
+	       "Exit with status 1 if a function or the total grew by more than this share of "    \
+	       "the total, unless chance explains the difference")
+
 /*
  * Reads the profile number @side of @in as this side. Without --sample-type, the side after is read
  * as the type of the side before. Returns 0 or -errno with the reason.

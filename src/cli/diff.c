@@ -33,9 +33,7 @@ static const struct option_spec options[] = {
 	OPTION(FLAG, 0, "normalize", NULL, normalize,
 	       "Compare shares of the total instead of values, for recordings of different length "
 	       "or load"),
-	OPTION(PERCENT, 0, "fail-above", "PERCENT", fail_above,
-	       "Exit with status 1 if a function or the total grew by more than this share of the "
-	       "total, unless chance explains the difference"),
+	COMPARISON_FAIL_ABOVE,
 
 	OPTION_SECTION("Output"),
 	OPTION(TEXT, 'o', "output", "FILE.html", output,
