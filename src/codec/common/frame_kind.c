@@ -35,6 +35,18 @@ enum profile_frame_kind frame_kind_guess(const char *mapping_file, const char *s
 	return mapping_file[0] ? PROFILE_FRAME_NATIVE : PROFILE_FRAME_UNKNOWN;
 }
 
+enum profile_frame_kind frame_kind_guess_location(const struct profile *p,
+						  const struct profile_location *l)
+{
+	const char *mapping = "", *source = "";
+
+	if (l->mapping != PROFILE_NONE)
+		mapping = profile_string(p, profile_mapping(p, l->mapping)->file);
+	if (l->n_lines)
+		source = profile_string(p, profile_function(p, l->lines[0].function)->file);
+	return frame_kind_guess(mapping, source);
+}
+
 uint8_t frame_kind_from_label(const char *label)
 {
 	for (int k = 1; k < PROFILE_FRAME_MAX; k++)

@@ -15,5 +15,9 @@
  */
 enum profile_frame_kind frame_kind_guess(const char *mapping_file, const char *source_file);
 
+/* Guesses the kind of @l, which belongs to @p, by the file of the innermost inlined function. */
+enum profile_frame_kind frame_kind_guess_location(const struct profile *p,
+						  const struct profile_location *l);
+
 /* The inverse of profile_frame_kind_label(); PROFILE_FRAME_UNKNOWN for any other text. */
 uint8_t frame_kind_from_label(const char *label);

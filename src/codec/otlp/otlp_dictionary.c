@@ -349,21 +349,13 @@ static int read_line(struct otlp_dictionary *d, struct wire w)
 /* Determines the kind of a frame: from the attribute profile.frame.type, else from file names. */
 static int read_kind(struct otlp_dictionary *d, struct wire w, struct profile_location *l)
 {
-	const char *mapping = "", *file = "";
 	uint32_t type;
 	int r = find_text(d, w, OTLP_LOCATION_ATTRIBUTES, OTLP_FRAME_TYPE, &type);
 
 	if (r < 0)
 		return r;
-	if (type) {
-		l->kind = (uint8_t)otlp_frame_kind(profile_string(d->p, type));
-		return 0;
-	}
-	if (l->mapping != PROFILE_NONE)
-		mapping = profile_string(d->p, profile_mapping(d->p, l->mapping)->file);
-	if (l->n_lines)
-		file = profile_string(d->p, profile_function(d->p, l->lines[0].function)->file);
-	l->kind = (uint8_t)frame_kind_guess(mapping, file);
+	l->kind = type ? (uint8_t)otlp_frame_kind(profile_string(d->p, type))
+		       : (uint8_t)frame_kind_guess_location(d->p, l);
 	return 0;
 }
 

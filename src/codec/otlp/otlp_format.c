@@ -57,5 +57,5 @@ const struct format_codec otlp_codec = {
 	.json_keys = { "resourceProfiles", "resource_profiles", "dictionary" },
 	.read = read_either,
 	.write = write_request,
-	.features = FORMAT_LIKE_PPROF | FORMAT_ALL_KINDS | FORMAT_TIMES,
+	.features = FORMAT_LIKE_PPROF | FORMAT_TIMES,
 };

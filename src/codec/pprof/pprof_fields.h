@@ -60,6 +60,11 @@ enum pprof_location_field {
 	PPROF_LOCATION_ADDRESS = 3,
 	PPROF_LOCATION_LINE = 4, /* innermost inlined call first */
 	PPROF_LOCATION_IS_FOLDED = 5,
+	/*
+	 * An enum profile_frame_kind, in locations whose kind a reader would not guess right.
+	 * profile.proto lacks this field; other readers skip it, as protobuf requires.
+	 */
+	PPROF_LOCATION_FRAME_KIND = 1000,
 };
 
 enum pprof_line_field {

@@ -325,19 +325,18 @@ static int read_lines(struct reader *rd, struct wire w)
 	return 0;
 }
 
-/*
- * The innermost function's file decides, since inlined functions are nearly always of the same
- * language.
- */
-static uint8_t guess_kind(const struct reader *rd, const struct profile_location *l)
+/* Returns the kind that the message of @l has, or else the one that its files suggest. */
+static uint8_t read_kind(const struct reader *rd, struct wire w, const struct profile_location *l)
 {
-	const char *mapping = "", *file = "";
+	struct wire_field f;
+	uint64_t kind = PROFILE_FRAME_UNKNOWN;
 
-	if (l->mapping != PROFILE_NONE)
-		mapping = profile_string(rd->p, profile_mapping(rd->p, l->mapping)->file);
-	if (l->n_lines)
-		file = profile_string(rd->p, profile_function(rd->p, l->lines[0].function)->file);
-	return (uint8_t)frame_kind_guess(mapping, file);
+	while (wire_next(&w, &f) > 0)
+		if (f.number == PPROF_LOCATION_FRAME_KIND && f.type != WIRE_LEN)
+			kind = f.value;
+	return kind > PROFILE_FRAME_UNKNOWN && kind < PROFILE_FRAME_MAX
+		       ? (uint8_t)kind
+		       : (uint8_t)frame_kind_guess_location(rd->p, l);
 }
 
 /* The id is the file's own; it is forgotten after the samples were read. */
@@ -359,7 +358,7 @@ static int read_location(struct reader *rd, struct wire w)
 	l.address = s.v[PPROF_LOCATION_ADDRESS];
 	l.n_lines = (uint32_t)rd->lines.len;
 	l.lines = rd->lines.data;
-	l.kind = guess_kind(rd, &l);
+	l.kind = read_kind(rd, w, &l);
 	r = proto_read_check(&rd->at, profile_add_location(rd->p, &l, &id));
 	return r < 0 ? r : add_id(rd, &rd->locations, s.v[PPROF_LOCATION_ID], id);
 }

@@ -20,6 +20,7 @@
 #include "base/saturate.h"
 #include "codec/common/compact_ids.h"
 #include "codec/common/format_codec.h"
+#include "codec/common/frame_kind.h"
 #include "codec/common/gzip.h"
 #include "codec/common/text_read.h"
 #include "codec/common/wire.h"
@@ -182,6 +183,8 @@ static void put_location(struct writer *w, uint32_t id)
 	wire_put_uint(w->out, PPROF_LOCATION_ADDRESS, l.address);
 	for (uint32_t i = 0; i < l.n_lines; i++)
 		put_line(w, &l.lines[i]);
+	if (l.kind != frame_kind_guess_location(w->p, &l))
+		wire_put_uint(w->out, PPROF_LOCATION_FRAME_KIND, l.kind);
 	wire_end(w->out, at);
 }
 

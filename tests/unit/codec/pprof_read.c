@@ -23,8 +23,8 @@ static void assert_comes_back(struct profile *p)
 
 	assert_int_equal(pprof_write_gz(p, &b, NULL), 0);
 	assert_int_equal(pprof_read(&back, b.data, b.len, NULL, NULL), 0);
-	want = fixture_dump(p, 0);
-	got = fixture_dump(back, 0);
+	want = fixture_dump(p, FIXTURE_DUMP_KINDS);
+	got = fixture_dump(back, FIXTURE_DUMP_KINDS);
 	assert_string_equal(got, want);
 	free(want);
 	free(got);
@@ -63,22 +63,51 @@ static void random_profiles_are_read_back(void **state)
 	}
 }
 
-static void kinds_are_guessed_from_files(void **state)
+/* A profile with one location of @file, which has the kind @kind. */
+static struct profile *of_kind(const char *file, uint8_t kind)
 {
-	struct profile *p = fixture_small(), *back;
-	struct buf b = { 0 };
-	char *want, *got;
+	struct profile_line line = { 0 };
+	struct profile_location l = { PROFILE_NONE, 0, kind, 1, &line };
+	struct profile_function f = { 0 };
+	struct profile_sample s = { .values = (const int64_t[]){ 1 } };
+	struct profile *p;
+	uint32_t id;
 
-	assert_int_equal(pprof_write(p, &b, NULL), 0);
-	assert_int_equal(pprof_read(&back, b.data, b.len, NULL, NULL), 0);
-	want = fixture_dump(p, FIXTURE_DUMP_KINDS);
-	got = fixture_dump(back, FIXTURE_DUMP_KINDS);
-	assert_string_equal(got, want);
-	free(want);
-	free(got);
-	buf_fini(&b);
-	profile_free(p);
-	profile_free(back);
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_add_sample_type(p, "cpu", "nanoseconds"), 0);
+	assert_int_equal(profile_add_string(p, file, strlen(file), &f.file), 0);
+	assert_int_equal(profile_add_function(p, &f, &line.function), 0);
+	assert_int_equal(profile_add_location(p, &l, &id), 0);
+	assert_int_equal(profile_add_stack(p, &id, 1, &s.stack), 0);
+	assert_int_equal(profile_add_sample(p, &s), 0);
+	return p;
+}
+
+static void kinds_that_files_do_not_show_are_written(void **state)
+{
+	static const struct {
+		const char *file;
+		uint8_t kind, read;
+	} cases[] = {
+		{ "<string>", PROFILE_FRAME_PYTHON, PROFILE_FRAME_PYTHON },
+		{ "", PROFILE_FRAME_DOTNET, PROFILE_FRAME_DOTNET },
+		{ "tool.py", PROFILE_FRAME_RUBY, PROFILE_FRAME_RUBY },
+		{ "tool.py", PROFILE_FRAME_PYTHON, PROFILE_FRAME_PYTHON },
+		{ "tool.py", PROFILE_FRAME_UNKNOWN, PROFILE_FRAME_PYTHON },
+		{ "", PROFILE_FRAME_UNKNOWN, PROFILE_FRAME_UNKNOWN },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct profile *p = of_kind(cases[i].file, cases[i].kind), *back;
+		struct buf b = { 0 };
+
+		assert_int_equal(pprof_write(p, &b, NULL), 0);
+		assert_int_equal(pprof_read(&back, b.data, b.len, NULL, NULL), 0);
+		assert_int_equal(profile_location(back, 0).kind, cases[i].read);
+		buf_fini(&b);
+		profile_free(p);
+		profile_free(back);
+	}
 }
 
 static void assert_refused(const struct buf *b, const struct codec_limits *limits, int code,
@@ -308,7 +337,7 @@ static void a_truncated_file_does_not_crash(void **state)
 }
 
 TEST_GROUP(test_pprof_read, TEST(a_written_profile_is_read_back),
-	   TEST(random_profiles_are_read_back), TEST(kinds_are_guessed_from_files),
+	   TEST(random_profiles_are_read_back), TEST(kinds_that_files_do_not_show_are_written),
 	   TEST(references_to_nothing_are_refused), TEST(duplicate_ids_are_refused),
 	   TEST(a_first_string_that_is_not_empty_is_refused), TEST(wrong_wire_types_are_refused),
 	   TEST(concatenated_profiles_are_refused), TEST(limits_are_enforced),
