@@ -19,6 +19,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/heap_claim.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/network.h"
@@ -336,7 +337,7 @@ static int hash_secret(void)
 static void retain_heap(void)
 {
 	mallopt(M_ARENA_MAX, 2);
-	mallopt(M_MMAP_THRESHOLD, 8 << 20);
+	mallopt(M_MMAP_THRESHOLD, HEAP_CLAIM_MAPPED);
 	mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
 

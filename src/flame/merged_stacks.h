@@ -12,12 +12,6 @@
 
 #include "base/cleanup.h"
 
-/*
- * Memory of a node with its indexes and its share of frames and texts, as measured with stacks of
- * eight of 300 functions at random.
- */
-enum { MERGED_STACKS_NODE_BYTES = 96 };
-
 struct node_sums;
 struct stack_dict;
 

@@ -44,9 +44,6 @@ static int add_line(struct builder *b)
 			       "the result is too large: %zu series of %zu steps; use a longer "
 			       "step or fewer groups",
 			       t->len + 1, t->n_steps);
-	r = store_select_claim(b->sel, t->n_steps * sizeof(*line.points), b->err);
-	if (r < 0)
-		return r;
 	line.points = calloc(t->n_steps, sizeof(*line.points));
 	r = line.points ? vec_push(t, line) : -ENOMEM;
 	if (r < 0)

@@ -12,8 +12,6 @@
 #include "flame/merged_stacks.h"
 #include "store/store.h"
 
-enum { POINTS_PER_CLAIM = 4096 };
-
 struct point {
 	uint32_t group;
 	int64_t step, value;
@@ -56,7 +54,6 @@ static int on_point(void *ctx, const struct store_point *p)
 	struct builder *b = ctx;
 	int64_t after = p->time_ns - b->sel->start_ns, step = b->opt->step_ms * CLOCK_MS_NS;
 	struct point point = { b->group, after / step + (after % step != 0), p->value };
-	int r = 0;
 
 	if (b->points.len == VALUE_HEAT_MAP_MAX_POINTS)
 		return err_set(b->err, -EFBIG,
@@ -66,9 +63,7 @@ static int on_point(void *ctx, const struct store_point *p)
 		b->out->least = p->value;
 	if (!b->points.len || p->value > b->out->greatest)
 		b->out->greatest = p->value;
-	if (b->points.len % POINTS_PER_CLAIM == 0)
-		r = store_select_claim(b->sel, POINTS_PER_CLAIM * sizeof(point), b->err);
-	return r < 0 ? r : vec_push(&b->points, point);
+	return vec_push(&b->points, point);
 }
 
 static int cmp_points(const void *a, const void *b)
@@ -93,15 +88,6 @@ static unsigned int row_of(const struct value_heat_map *h, int64_t value)
 	return row < VALUE_HEAT_MAP_ROWS ? (unsigned int)row : VALUE_HEAT_MAP_ROWS - 1;
 }
 
-/* Steps may be as short as a client likes, so a slot may be needed for each profile. */
-static int add_slot(struct builder *b, struct value_heat_map_series *line, int64_t time_ms)
-{
-	const struct value_heat_map_slot slot = { .time_ms = time_ms };
-	int r = store_select_claim(b->sel, sizeof(slot), b->err);
-
-	return r < 0 ? r : vec_push(&line->slots, slot);
-}
-
 /*
  * Counts a profile. Points are sorted by group and step, so the current series and slot are the
  * last ones.
@@ -119,7 +105,7 @@ static int add_point(struct builder *b, const struct point *p)
 		return r;
 	line = &h->data[h->len - 1];
 	if (!line->slots.len || line->slots.data[line->slots.len - 1].time_ms != time_ms)
-		r = add_slot(b, line, time_ms);
+		r = vec_push(&line->slots, (struct value_heat_map_slot){ .time_ms = time_ms });
 	if (r < 0)
 		return r;
 	line->sum = saturating_add(line->sum, p->value);

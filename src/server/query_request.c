@@ -149,8 +149,6 @@ static int parse_range(struct query *q, struct rpc *rpc)
 	q->sel.max_nodes = rpc->opt->max_nodes;
 	q->sel.cancelled = http_request_abandoned(rpc->rq);
 	q->sel.read = &rpc->read;
-	q->sel.claim = rpc->claim_query;
-	q->sel.claim_ctx = rpc->claim_ctx;
 	note_question(rq, rpc);
 	query_results_note_range(rpc, q->sel.start_ns - TIME_HEAT_MAP_LONGEST_WINDOW_NS,
 				 q->sel.end_ns);

@@ -8,7 +8,8 @@
  * factors are generous: a body is charged eight times its length, since a pprof decompresses and is
  * interned next to it. Decompressed data is charged too, before it is allocated, because
  * deflate may expand a thousand times. So are decoded fields, which may expand fifty times, and
- * profiles while they grow: a line of ten bytes may need three hundred.
+ * profiles while they grow: a line of ten bytes may need three hundred. A query is charged what its
+ * thread allocates (base/heap_claim.h), until its response is computed.
  */
 #include "server/requests.h"
 
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/heap_claim.h"
 #include "net/http_server.h"
 #include "server/access.h"
 #include "server/admission.h"
@@ -40,12 +42,12 @@
 
 enum {
 	MAX_OPEN_BODY = 4096,   /* of a request without credentials */
-	QUERY_BYTES = 16 << 20, /* estimate for one query */
-	LOOKUP_BYTES = 4 << 20, /* estimate for a request that reads labels only */
+	QUERY_BYTES = 4 << 20,  /* for one query: its first step, and SQLite's pages */
+	LOOKUP_BYTES = 2 << 20, /* the same for a request that reads labels only */
 	PUSH_FACTOR = 8,        /* estimate: memory of a profile by bytes of its body */
 	CLAIM_FACTOR = 3,       /* estimate: the same by bytes of expanded data */
 	CLAIM_STEP = 1 << 20,
-	QUERY_STEP = 4 << 20,
+	QUERY_STEP = 2 << 20,
 	SHRINK_MS = 1000,
 };
 
@@ -60,26 +62,29 @@ static size_t memory_needed(const struct api_method *m, const struct http_reques
 	return m->cost == API_PUSH ? PUSH_FACTOR * len : 0;
 }
 
-/* Before a request is refused, the store frees what it can read again, at most once a second. */
-static bool reserve(struct server *s, size_t bytes)
+/* The store frees what it can read again, at most once a second. False if it was too soon. */
+static bool shrink(struct server *s)
 {
 	int64_t now = clock_monotonic_ms(), last = atomic_load(&s->shrunk_ms);
 
-	if (memory_budget_reserve(&s->memory, bytes))
-		return true;
 	if (now - last < SHRINK_MS || !atomic_compare_exchange_strong(&s->shrunk_ms, &last, now))
 		return false;
 	store_shrink(s->store);
-	return memory_budget_reserve(&s->memory, bytes);
+	return true;
+}
+
+/* Before a request is refused, the store is shrunk. */
+static bool reserve(struct server *s, size_t bytes)
+{
+	return memory_budget_reserve(&s->memory, bytes) ||
+	       (shrink(s) && memory_budget_reserve(&s->memory, bytes));
 }
 
 /* The share of the budget for the decompressed and decoded data of a request. */
 struct claims {
 	struct server *server;
 	size_t bytes, reserved; /* claimed, and reserved for these and further ones */
-	struct {
-		size_t bytes, covered, step; /* claimed, claimable already, reserved */
-	} query;
+	struct heap_claim heap; /* of a query: all that its thread allocates */
 };
 
 /* Reserves at least CLAIM_STEP at a time, because the resident memory is read for that. */
@@ -119,27 +124,27 @@ static int claim(void *ctx, size_t bytes, struct err *err)
 			     err);
 }
 
-/*
- * Unlike the data of a push, that of a query may grow to most of the budget, and it does so
- * steadily. This reserves the next step only: the steps before it are resident by then and would
- * count twice.
- */
-static int claim_query(void *ctx, size_t bytes, struct err *err)
+/* Called in the middle of an allocation, so the store, whose locks may be held, is not shrunk. */
+static bool reserve_heap(void *ctx, size_t bytes)
 {
-	struct claims *c = ctx;
-	size_t step = bytes > QUERY_STEP ? bytes : QUERY_STEP;
+	struct server *s = ctx;
 
-	c->query.bytes += bytes;
-	if (c->query.bytes <= c->query.covered)
-		return 0;
-	if (!reserve(c->server, step))
-		return err_set(err, -ENOMEM,
-			       "the memory budget of the server is exhausted; retry later or "
-			       "select less");
-	memory_budget_release(&c->server->memory, c->query.step);
-	c->query.step = step;
-	c->query.covered = c->query.bytes + step;
-	return 0;
+	return memory_budget_reserve(&s->memory, bytes);
+}
+
+static void release_heap(void *ctx, size_t bytes)
+{
+	struct server *s = ctx;
+
+	memory_budget_release(&s->memory, bytes);
+}
+
+static void begin_heap(struct server *s, struct claims *c)
+{
+	c->heap = (struct heap_claim){
+		.reserve = reserve_heap, .release = release_heap, .ctx = s, .step = QUERY_STEP
+	};
+	heap_claim_begin(&c->heap);
 }
 
 /* False if the request was in another pool before, where it was counted and charged. */
@@ -167,10 +172,39 @@ static int run_bounded(struct rpc *rpc)
 	r = rpc->api->run(rpc);
 	if (r == 0)
 		r = buf_error(body);
+	if (claims->heap.failed) { /* whatever the method made of it */
+		*rpc->err = (struct err){ 0 };
+		r = err_set(rpc->err, -ENOMEM,
+			    "the memory budget of the server is exhausted; retry later or select "
+			    "less");
+	}
 	if (r == -EFBIG)
 		err_set(rpc->err, r, "the response exceeds the limit of %zu bytes; select less",
 			claims->server->max_response);
 	return r;
+}
+
+/*
+ * Runs the method, for which *@reserved bytes are reserved. All that a query allocates counts, so
+ * the half of them that is for its first step is released. If there was no room, the store frees
+ * what it can for the next attempt.
+ */
+static void compute(struct server *s, struct rpc *rpc, size_t *reserved)
+{
+	struct claims *claims = rpc->claim_ctx;
+	bool reads = rpc->api->cost == API_QUERY || rpc->api->cost == API_LOOKUP;
+
+	if (reads) {
+		memory_budget_release(&s->memory, *reserved / 2);
+		*reserved -= *reserved / 2;
+		begin_heap(s, claims);
+	}
+	rpc->api->framing(rpc, run_bounded);
+	if (reads)
+		heap_claim_end(&claims->heap);
+	if (claims->heap.failed)
+		shrink(s);
+	query_results_end(s->results, rpc);
 }
 
 /*
@@ -183,7 +217,6 @@ static int serve(struct server *s, struct rpc *rpc)
 	int r = 0;
 
 	claims->reserved = rpc->api->cost == API_PUSH ? CLAIM_STEP : 0;
-	claims->query.covered = bytes;
 	if (bytes + claims->reserved && !reserve(s, bytes + claims->reserved))
 		return err_set(rpc->err, -ENOMEM,
 			       "the memory budget of the server is exhausted; retry later");
@@ -191,11 +224,9 @@ static int serve(struct server *s, struct rpc *rpc)
 		r = arguments_check(rpc);
 	if (r == 0 && api_is_first(rpc) && rpc->api->cost == API_PUSH)
 		r = charge_bytes(rpc);
-	if (r == 0 && !query_results_begin(s->results, rpc)) {
-		rpc->api->framing(rpc, run_bounded);
-		query_results_end(s->results, rpc);
-	}
-	memory_budget_release(&s->memory, bytes + claims->reserved + claims->query.step);
+	if (r == 0 && !query_results_begin(s->results, rpc))
+		compute(s, rpc, &bytes);
+	memory_budget_release(&s->memory, bytes + claims->reserved);
 	return r;
 }
 
@@ -418,7 +449,6 @@ void requests_answer(void *ctx, const struct http_request *rq, struct http_respo
 	struct rpc rpc = { .store = s->store,
 			   .claim = claim,
 			   .claim_profile = claim_profile,
-			   .claim_query = claim_query,
 			   .claim_ctx = &claims,
 			   .access = s->access,
 			   .agents = s->agents,

@@ -65,9 +65,7 @@ struct rpc {
 	int (*claim)(void *ctx, size_t bytes, struct err *err);
 	/* Claims memory for a profile that is made of such data; or NULL. */
 	int (*claim_profile)(void *ctx, size_t bytes, struct err *err);
-	/* Claims memory for the data of a query (struct store_select); or NULL. */
-	int (*claim_query)(void *ctx, size_t bytes, struct err *err);
-	void *claim_ctx; /* of all three */
+	void *claim_ctx; /* of both */
 	struct http_response *rs;
 	struct err *err;                 /* never NULL; its message is sent to the client */
 	struct store_read read;          /* what the queries of the request have read */

@@ -10,9 +10,6 @@
 #include "flame/merged_stacks.h"
 #include "store/matcher.h"
 
-/* Memory of a node in the tree or the table that a response is made of. */
-enum { RESULT_BYTES = 64 };
-
 bool store_tenant_valid(const char *tenant)
 {
 	size_t len = strlen(tenant);
@@ -72,11 +69,6 @@ int store_select_check(const struct store_select *sel, struct err *err)
 	return 0;
 }
 
-int store_select_claim(const struct store_select *sel, size_t bytes, struct err *err)
-{
-	return sel->claim ? sel->claim(sel->claim_ctx, bytes, err) : 0;
-}
-
 void store_close(struct store *s)
 {
 	if (s)
@@ -105,8 +97,6 @@ int store_merge(struct store *s, const struct store_select *sel, struct merged_s
 			"shorter "
 			"range or a narrower selector",
 			sel->max_nodes);
-	if (r == 0)
-		r = store_select_claim(sel, stacks->n * RESULT_BYTES, err);
 	if (r < 0)
 		merged_stacks_free(stacks);
 	else

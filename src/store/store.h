@@ -119,16 +119,7 @@ struct store_select {
 	const char *const *call_site; /* store_points(): only stacks that begin with these names */
 	size_t n_call_site;           /* counted from the root; 0 selects all stacks */
 	struct store_read *read;      /* to which every operation adds what it reads; or NULL */
-	/*
-	 * Claims memory for @bytes by which the data of the query are about to grow; earlier claims
-	 * are in use by then. A failure ends the query. NULL: memory is not limited.
-	 */
-	int (*claim)(void *ctx, size_t bytes, struct err *err);
-	void *claim_ctx;
 };
-
-/* Claims memory before a result grows. Returns 0 or the failure of the claim. */
-int store_select_claim(const struct store_select *sel, size_t bytes, struct err *err);
 
 /*
  * Must the query end? Returns 0, or -ETIMEDOUT or -ECANCELED with the reason in @err. Kinds of

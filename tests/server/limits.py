@@ -157,7 +157,7 @@ def resident_mib(server):
 def check_memory(cameo, directory):
     server = Server(cameo, directory)
     lives(server)
-    limit = resident_mib(server) + 12
+    limit = resident_mib(server) + 1  # a query needs four
     server.stop()
     server = Server(cameo, directory, "--memory", str(limit))
     status, got = server.query("SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}")

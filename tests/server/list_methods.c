@@ -28,9 +28,10 @@ static const char *access_of(const struct api_method *m)
 static void print(const struct api_method *m)
 {
 	printf("%s\t%s\t%s\t%s\n", m->path, m->doc, access_of(m),
-	       m->cost == API_PUSH    ? "push"
-	       : m->cost == API_QUERY ? "query"
-				      : "free");
+	       m->cost == API_PUSH     ? "push"
+	       : m->cost == API_QUERY  ? "query"
+	       : m->cost == API_LOOKUP ? "lookup"
+				       : "free");
 }
 
 int main(void)

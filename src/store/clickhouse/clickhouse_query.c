@@ -96,7 +96,6 @@ static int merge_windows(struct clickhouse_select *q, const struct clickhouse_ba
 static int merge_batch(struct clickhouse_select *q, const struct clickhouse_batch *p, void *ctx)
 {
 	struct clickhouse_stacks *stacks = ctx;
-	size_t before = stacks->to->n;
 	int r = fetch_stacks(q, p, stacks);
 
 	if (r < 0)
@@ -121,9 +120,6 @@ static int merge_batch(struct clickhouse_select *q, const struct clickhouse_batc
 		if (r == 0)
 			r = merged_stacks_add_value(stacks->to, node, value);
 	}
-	if (r == 0)
-		r = store_select_claim(q->sel, (stacks->to->n - before) * MERGED_STACKS_NODE_BYTES,
-				       q->err);
 	return r < 0 ? r : merge_windows(q, p, stacks->to);
 }
 
@@ -143,8 +139,6 @@ int clickhouse_query_merge(struct clickhouse_http *h, const struct store_select 
 	}
 	if (r == 0)
 		r = clickhouse_select_each(&q, merge_batch, &stacks);
-	if (r == 0)
-		r = store_select_claim(sel, all->n * MERGED_STACKS_NODE_BYTES, err);
 	if (r < 0)
 		return r;
 	out->n_windows = all->n_windows;

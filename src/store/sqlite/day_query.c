@@ -34,7 +34,7 @@
 #include "store/timed_samples.h"
 #include "store/window.h"
 
-enum { WINDOWS_PER_CHECK = 64, SUM_BYTES = 16 /* of a node while it is summed and copied */ };
+enum { WINDOWS_PER_CHECK = 64 };
 
 struct selected {
 	uint32_t series, type;
@@ -58,8 +58,6 @@ struct query {
 	struct day_ids blocks; /* of the requested profiles */
 	struct node_sums sums;
 	uint64_t n_windows;
-	const struct merged_stacks *copied_to; /* between begin_copy() and end_copy() */
-	size_t n_claimed;                      /* its nodes for which memory was claimed */
 };
 
 static struct query query_of(struct day_state *d, const struct store_select *sel, struct err *err)
@@ -132,22 +130,16 @@ static int check_end(struct query *q)
 	return q->n_windows++ % WINDOWS_PER_CHECK ? 0 : store_select_check(q->sel, q->err);
 }
 
-/* Claims memory for the nodes that were added since the last call. */
 static int check_copy(void *ctx)
 {
-	struct query *q = ctx;
-	size_t added = q->copied_to->n - q->n_claimed;
-	int r = store_select_check(q->sel, q->err);
+	const struct query *q = ctx;
 
-	q->n_claimed += added;
-	return r < 0 ? r : store_select_claim(q->sel, added * MERGED_STACKS_NODE_BYTES, q->err);
+	return store_select_check(q->sel, q->err);
 }
 
-/* Copying the names of a large result takes long and needs memory: it ends when one runs out. */
+/* Copying the names of a large result takes long. */
 static void begin_copy(struct query *q, struct merged_stacks *out)
 {
-	q->copied_to = out;
-	q->n_claimed = out->n;
 	out->check = check_copy;
 	out->check_ctx = q;
 }
@@ -176,15 +168,11 @@ static int read_block(struct query *q, const struct arrivals_blob *block, uint32
 static int grow_sums(struct query *q, uint32_t node)
 {
 	uint32_t n_nodes;
-	int r;
 
 	if (node < q->sums.n)
 		return 0;
 	n_nodes = stack_dict_count(q->d->dict, STACK_DICT_NODES);
-	if (node >= n_nodes)
-		return -EBADMSG;
-	r = store_select_claim(q->sel, (n_nodes - q->sums.n) * SUM_BYTES, q->err);
-	return r < 0 ? r : node_sums_reserve(&q->sums, n_nodes);
+	return node < n_nodes ? node_sums_reserve(&q->sums, n_nodes) : -EBADMSG;
 }
 
 /* Node ids ascend: if the last one fits, all do. */

@@ -8,6 +8,7 @@ int test_err(void);
 int test_file_contents(void);
 int test_file_limit(void);
 int test_hash(void);
+int test_heap_claim(void);
 int test_index(void);
 int test_json(void);
 int test_json_read(void);
@@ -36,6 +37,7 @@ int main(void)
 	n_failed += test_file_contents();
 	n_failed += test_file_limit();
 	n_failed += test_hash();
+	n_failed += test_heap_claim();
 	n_failed += test_index();
 	n_failed += test_json();
 	n_failed += test_json_read();

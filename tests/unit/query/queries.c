@@ -10,7 +10,9 @@
 #include "query/export.h"
 #include "query/label_set.h"
 #include "query/timeline.h"
+#include "query/value_heat_map.h"
 #include "store/store.h"
+#include "tests/short_heap.h"
 #include "tests/test.h"
 
 static const struct store_type samples = { "process_cpu", "samples", "count", "cpu",
@@ -110,30 +112,68 @@ static void a_step_of_all_times_does_not_overflow(void **state)
 	close_world(&w);
 }
 
-/* A budget of one byte: each operation that collects data claims it before. */
-static int refuse_claim(void *ctx, size_t bytes, struct err *err)
+struct one_query {
+	struct world w;
+	struct store_select sel;
+};
+
+static int run_timeline(void *ctx)
 {
-	return bytes > 1 ? err_set(err, -ENOMEM, "no room") : 0;
+	const struct timeline_options opt = { .step_ms = 15000 };
+	struct one_query *q = ctx;
+	struct timeline t = { 0 };
+	int r = timeline_build(&t, q->w.store, &q->sel, &opt, NULL);
+
+	timeline_fini(&t);
+	return r;
 }
 
-static void results_claim_memory(void **state)
+static int run_merge(void *ctx)
 {
-	struct world w = open_world();
-	struct store_select sel = all();
-	const struct timeline_options opt = { .step_ms = 15000 };
-	struct merged_stacks *st = NULL;
-	struct timeline t = { 0 };
-	struct err err = { 0 };
+	_cleanup_(merged_stacks_freep) struct merged_stacks *st = NULL;
+	struct one_query *q = ctx;
 
-	sel.claim = refuse_claim;
-	assert_int_equal(timeline_build(&t, w.store, &sel, &opt, &err), -ENOMEM);
-	assert_string_equal(err.msg, "no room");
-	timeline_fini(&t);
-	err = (struct err){ 0 };
-	assert_int_equal(store_merge(w.store, &sel, &st, &err), -ENOMEM);
-	assert_string_equal(err.msg, "no room");
-	assert_null(st);
-	close_world(&w);
+	return store_merge(q->w.store, &q->sel, &st, NULL);
+}
+
+static int run_heat_map(void *ctx)
+{
+	const struct value_heat_map_options opt = { .step_ms = 1 };
+	struct one_query *q = ctx;
+	struct value_heat_map h = { 0 };
+	int r = value_heat_map_build(&h, q->w.store, &q->sel, &opt, NULL);
+
+	value_heat_map_fini(&h);
+	return r;
+}
+
+static int run_names(void *ctx)
+{
+	struct one_query *q = ctx;
+	struct label_set s = { 0 };
+	int r = label_set_query_names(&s, q->w.store, &q->sel, NULL);
+
+	label_set_fini(&s);
+	return r;
+}
+
+/* Whichever allocation of a query fails, it ends with that error, and the next one succeeds. */
+static void each_allocation_of_a_query_may_fail(void **state)
+{
+	int (*const all_queries[])(void *) = { run_timeline, run_merge, run_heat_map, run_names };
+	struct one_query q = { open_world(), all() };
+
+	for (size_t i = 0; i < sizeof(all_queries) / sizeof(all_queries[0]); i++) {
+		size_t n = 0;
+		int r;
+
+		while ((r = short_heap_run(n, all_queries[i], &q)) == -ENOMEM)
+			n++;
+		assert_int_equal(r, 0);
+		assert_true(n >= 3);
+		assert_int_equal(all_queries[i](&q), 0);
+	}
+	close_world(&q.w);
 }
 
 static void names_values_and_series_are_sorted_sets(void **state)
@@ -183,5 +223,5 @@ static void a_merged_profile_has_all_values_and_the_period(void **state)
 TEST_GROUP(test_queries, TEST(a_window_counts_at_the_end_of_its_step),
 	   TEST(the_greatest_group_is_first_and_the_last_step_is_complete),
 	   TEST(refuses_more_steps_than_the_limit), TEST(a_step_of_all_times_does_not_overflow),
-	   TEST(results_claim_memory), TEST(names_values_and_series_are_sorted_sets),
+	   TEST(each_allocation_of_a_query_may_fail), TEST(names_values_and_series_are_sorted_sets),
 	   TEST(a_merged_profile_has_all_values_and_the_period))

@@ -220,49 +220,6 @@ static void the_number_of_profiles_is_limited(void **state)
 	value_heat_map_fini(&h);
 }
 
-struct budget {
-	size_t claimed, limit;
-};
-
-static int claim(void *ctx, size_t bytes, struct err *err)
-{
-	struct budget *b = ctx;
-
-	b->claimed += bytes;
-	return b->claimed > b->limit ? err_set(err, -ENOMEM, "no room") : 0;
-}
-
-/* With a short step each profile has a slot. */
-static void profiles_and_slots_claim_memory(void **state)
-{
-	const struct value_heat_map_options opt = { .step_ms = 1 };
-	const size_t slots = POINTS_MAX * sizeof(struct value_heat_map_slot);
-	struct budget budget = { .limit = SIZE_MAX };
-	const struct store_select sel = {
-		.tenant = "a", .start_ns = START_NS, .claim = claim, .claim_ctx = &budget
-	};
-	struct toy_store t = { 0 };
-	struct value_heat_map h = { 0 };
-	size_t all;
-
-	for (int i = 0; i < POINTS_MAX; i++)
-		add(&t, 0, i, 1);
-	assert_int_equal(value_heat_map_build(&h, &t.store, &sel, &opt, NULL), 0);
-	value_heat_map_fini(&h);
-	all = budget.claimed;
-	assert_true(all > slots + POINTS_MAX * 24);
-	/* neither the points nor the last slot fit */
-	for (size_t limit = 1; limit < all; limit += all - 2) {
-		struct err err = { 0 };
-
-		budget = (struct budget){ .limit = limit };
-		h = (struct value_heat_map){ 0 };
-		assert_int_equal(value_heat_map_build(&h, &t.store, &sel, &opt, &err), -ENOMEM);
-		assert_string_equal(err.msg, "no room");
-		value_heat_map_fini(&h);
-	}
-}
-
 /* The number of profiles of a series in one cell, counted one by one. */
 static uint32_t count(const struct toy_store *t, unsigned int series, int64_t time_ms, double from,
 		      double to, bool last)
@@ -321,5 +278,5 @@ TEST_GROUP(test_value_heat_map, TEST(a_profile_counts_in_the_row_of_its_value),
 	   TEST(series_are_grouped_and_the_greatest_is_first),
 	   TEST(without_points_there_is_no_series),
 	   TEST(errors_of_the_store_and_of_the_step_are_returned),
-	   TEST(the_number_of_profiles_is_limited), TEST(profiles_and_slots_claim_memory),
+	   TEST(the_number_of_profiles_is_limited),
 	   TEST(cells_equal_those_that_are_counted_one_by_one))
