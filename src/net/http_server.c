@@ -7,7 +7,7 @@
  *
  * libmicrohttpd parses HTTP/1; it neither listens nor encrypts, since the front decides which
  * server gets a connection and carries what is encrypted through a relay. Its memory per connection
- * is limited to CONNECTION_MEMORY, which also limits headers.
+ * is limited to HTTP1_TARGET_MEMORY, which also limits headers.
  */
 #include "net/http_server.h"
 
@@ -24,6 +24,7 @@
 #include "base/thread.h"
 #include "net/front.h"
 #include "net/http1_guard.h"
+#include "net/http1_target.h"
 #include "net/http_outbox.h"
 #include "net/http_pool.h"
 #include "net/http_work.h"
@@ -32,7 +33,6 @@
 #include "net/tls.h"
 
 enum {
-	CONNECTION_MEMORY = 32 * 1024,
 	LAST_RESPONSES_S = 5, /* that closing waits for clients which do not read */
 	BLOCK_LEN = 64 * 1024,
 };
@@ -200,54 +200,30 @@ static enum MHD_Result begin_again(struct http_server *s, struct http_request *r
 	return admitted(s, rq);
 }
 
-/*
- * Splits a target that is a whole URL, as clients of a proxy send it, into authority and path (RFC
- * 9112, 3.2.2). Other targets stay unchanged. Returns 0, -EINVAL, or -ENOMEM.
- */
-static int split_target(struct http_request *rq)
-{
-	static const char *const schemes[] = { "http://", "https://" };
-	const char *host = NULL;
-	size_t len;
-
-	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
-		if (!strncasecmp(rq->path, schemes[i], strlen(schemes[i])))
-			host = rq->path + strlen(schemes[i]);
-	if (!host)
-		return 0;
-	len = strcspn(host, "/");
-	if (!len || memchr(host, '@', len))
-		return -EINVAL;
-	rq->authority = strndup(host, len);
-	if (!rq->authority)
-		return -ENOMEM;
-	if (host[len])
-		memmove(rq->path, host + len, strlen(host + len) + 1);
-	else
-		strcpy(rq->path, "/");
-	return 0;
-}
-
 /* Begins a request whose headers are complete. */
 static enum MHD_Result begin(struct http_server *s, struct MHD_Connection *c, const char *path,
 			     const char *method, const char *version, void **out)
 {
 	struct http_request *rq = http_request_new(s->work, method, path, &ops, c);
+	const bool is_long = http1_target_is_refused(*out);
 	const char *message;
 	int r;
 
+	*out = rq;
 	if (!rq)
 		return MHD_NO;
-	*out = rq;
 	peers_find(&s->peers, descriptor_of(c), &rq->peer);
 	http1_guard_body(s->guard, c, 0);
-	r = split_target(rq);
+	r = http1_target_split(rq);
 	if (r == -ENOMEM)
 		return MHD_NO;
 	message = r < 0 ? "the target of the request is not a valid URL"
 			: http1_framing_error(c, version);
 	if (message)
 		return refuse(s, rq, HTTP_REFUSED_REQUEST, 400, message, 0);
+	if (is_long)
+		return refuse(s, rq, HTTP_REFUSED_REQUEST, 414,
+			      "the target of the request has too many arguments", 0);
 	return http_request_admit(rq) == -EINPROGRESS ? await_admission(s, rq) : admitted(s, rq);
 }
 
@@ -305,7 +281,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 	struct http_server *s = cls;
 	struct http_request *rq = *own;
 
-	if (!rq)
+	if (!rq || http1_target_is_refused(rq))
 		return begin(s, c, path, method, version, own);
 	if (rq->is_first_call)
 		return begin_again(s, rq);
@@ -319,7 +295,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
 static void on_completed(void *cls, struct MHD_Connection *c, void **own,
 			 enum MHD_RequestTerminationCode how)
 {
-	const struct http_request *rq = *own;
+	struct http_request *rq = http1_target_is_refused(*own) ? NULL : *own;
 	struct http_server *s = cls;
 
 	if (rq && rq->done) {
@@ -329,7 +305,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **own,
 		pthread_mutex_unlock(&s->lock);
 	}
 	http1_guard_over(s->guard, c);
-	http_request_free(*own);
+	http_request_free(rq);
 	*own = NULL;
 }
 
@@ -428,8 +404,9 @@ static int start_daemon(struct http_server *s, struct err *err)
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET,
 		0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT, s->opt.max_connections,
 		MHD_OPTION_CONNECTION_TIMEOUT, s->opt.idle_seconds,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
-		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP1_TARGET_MEMORY,
+		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_URI_LOG_CALLBACK,
+		http1_target_check, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_NOTIFY_COMPLETED,
 		on_completed, s, MHD_OPTION_END);
 	if (s->daemon)

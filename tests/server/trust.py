@@ -99,6 +99,18 @@ def framing(server):
     check("HTTP/1.0 needs no Host", answer.split(b"\r\n")[0].endswith(b"200 OK"), answer)
 
 
+def many_arguments(server):
+    """A target of any number of arguments is answered."""
+    for n, each in ((100, b"a=1"), (500, b"a=1"), (500, b""), (14000, b""), (200, b"b" * 100), (1, b"c" * 20000), (300, b"d" * 70)):
+        target = b"/pyroscope/render?" + b"&".join([each] * n)
+        answer, closed = raw(server, b"GET " + target + b" HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n")
+        status = int(answer[9:12] or 0)
+        check("%d arguments of %d bytes: refused with a status" % (n, len(each)), closed and status in (400, 414), answer[:200])
+    answer, _ = raw(server, b"GET /ready?" + b"&".join(b"a%d=1" % i for i in range(100)) + b" HTTP/1.1\r\n" + HOST +
+                    b"Connection: close\r\n\r\n")
+    check("a hundred arguments are accepted", answer.startswith(b"HTTP/1.1 200"), answer[:200])
+
+
 def foreign_pages(cameo, tmp, server):
     body = json.dumps(RANGE).encode()
     path = QUERIER + "LabelNames"
@@ -471,6 +483,7 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         server = Server(cameo, os.path.join(tmp, "a"))
         framing(server)
+        many_arguments(server)
         foreign_pages(cameo, tmp, server)
         floods(server)
         slow_clients(server)
