@@ -5,6 +5,9 @@
  * Safe reads of a mapped file that its owner may truncate at any time: the kernel raises SIGBUS
  * for a read beyond the new end.
  */
+#include <stdbool.h>
+#include <stddef.h>
+
 typedef int (*sigbus_fn)(void *ctx);
 
 /**
@@ -23,3 +26,24 @@ typedef int (*sigbus_fn)(void *ctx);
  * installed.
  */
 int sigbus_run(sigbus_fn fn, void *ctx);
+
+enum { SIGBUS_MAX_WATCHED = 8192 };
+
+/**
+ * sigbus_watch() - survive missing pages of a mapping that the process uses at any time
+ *
+ * For mappings that code of others reads and writes without a guard. A missing page is replaced by
+ * a private page of zeros, and every mapping of the owners that have it is marked as lost: from
+ * then on their content means nothing, and the owners must not act on it. @owner is any address.
+ * Any thread may call it.
+ *
+ * Return: a number for sigbus_is_lost(); -ENOSPC beyond SIGBUS_MAX_WATCHED mappings; -errno if the
+ * handler cannot be installed.
+ */
+int sigbus_watch(const void *owner, const volatile void *at, size_t len);
+
+/* Ends the watch of all mappings of @owner, before they are unmapped. */
+void sigbus_unwatch(const void *owner);
+
+/* Was a page of the mapping @number, or of another one of its owner, missing? Any thread. */
+bool sigbus_is_lost(int number);

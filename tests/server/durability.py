@@ -22,6 +22,7 @@ import time
 import urllib.error
 import urllib.request
 
+import serving
 from serving import BASE_S, CPU, QUERIER, Server, check, finish, message, pprof, skip
 
 CLIENTS = 4
@@ -366,6 +367,77 @@ def check_loss(cameo):
         server.stop()
 
 
+INDEX_ROUNDS = 6
+
+
+class Counted:
+    """Clients that push and query until they are stopped; a query must not miss what was acknowledged before it."""
+
+    def __init__(self, server):
+        self.server, self.acknowledged, self.stopping, self.lock = server, 0, False, threading.Lock()
+        self.statuses, self.missing, self.failed = set(), [], []
+        self.threads = [threading.Thread(target=self.repeat, args=(fn, k))
+                        for k, fn in enumerate([self.push] * 2 + [self.query] * 2)]
+        for t in self.threads:
+            t.start()
+
+    def repeat(self, fn, k):
+        n = 0
+        while not self.stopping:
+            n += 1
+            try:
+                fn(k, n)
+            except OSError as e:  # the server is gone
+                self.failed.append(e)
+                return
+
+    def push(self, k, n):
+        status = serving.push(self.server, {"service_name": "a"}, BASE_S + n % 20, ["main;f%d 1" % (n % 50)],
+                              "%d-%d" % (k, n))[0]
+        with self.lock:
+            self.statuses.add(status)
+            self.acknowledged += status == 200
+
+    def query(self, k, n):
+        before = self.acknowledged
+        status, answer = self.server.query("SelectMergeStacktraces", profileTypeID=CPU, labelSelector="{}",
+                                           maxNodes=1000 + 10 * n + k)
+        self.statuses.add(status)
+        if status == 200 and int(answer.get("flamegraph", {}).get("total", 0)) < before * 10000000:
+            self.missing.append((before, answer))
+
+    def stop(self):
+        self.stopping = True
+        for t in self.threads:
+            t.join()
+
+
+def check_index(cameo):
+    """SQLite maps the index of the log (-shm) into memory. Here it is truncated again and again while it is in use."""
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(cameo, directory, "--profile-rate", "1000000", "--shared-profile-rate", "1000000")
+        clients = Counted(server)
+        for _ in range(INDEX_ROUNDS):
+            enough = clients.acknowledged + 20
+            while clients.acknowledged < enough and not clients.failed:
+                time.sleep(0.01)
+            os.truncate(day_file(directory) + "-shm", 0)
+        enough = clients.acknowledged + 20
+        while clients.acknowledged < enough and not clients.failed:
+            time.sleep(0.01)
+        clients.stop()
+        check("a server whose index is truncated continues", server.process.poll() is None and not clients.failed, clients.failed)
+        if clients.failed:
+            return
+        check("requests fail so that they can be repeated", clients.statuses <= {200, 503}, clients.statuses)
+        check("no answer lacks what was acknowledged before", not clients.missing, clients.missing)
+        check("all is there", server.total("{}") == clients.acknowledged, (server.total("{}"), clients.acknowledged))
+        server.stop()
+        server = Server(cameo, directory)
+        check("also after a restart", server.total("{}") == clients.acknowledged, (server.total("{}"), clients.acknowledged))
+        server.stop()
+
+
 def check_two_days(cameo):
     first, second = (message((1, message((1, message((1, "__name__"), (2, "process_cpu"))), (2, message(
         (1, pprof(["main 7"], BASE_S + s)))))))  for s in (0, 86400))
@@ -415,6 +487,7 @@ def main():
     check_damage(sys.argv[1])
     check_flips(sys.argv[1])
     check_loss(sys.argv[1])
+    check_index(sys.argv[1])
     check_two_days(sys.argv[1])
     check_names(sys.argv[1])
     return finish()

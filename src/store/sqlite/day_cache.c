@@ -25,6 +25,7 @@
 #include "store/sqlite/day_rewrite.h"
 #include "store/sqlite/durable.h"
 #include "store/sqlite/manifests.h"
+#include "store/sqlite/refusals.h"
 
 enum {
 	MIN_OPEN_DAYS = 6,
@@ -38,17 +39,10 @@ struct day_ref {
 	int64_t number;
 	struct day *day; /* NULL while it is opened */
 	bool opening;
-	struct stat st; /* of the file that is open, which only grows */
+	struct stat st;    /* of the file that is open, which only grows */
+	int64_t index_len; /* of the file with the index of its log, which only grows */
 	unsigned int users;
 	uint64_t used; /* value of acquisitions when it was last acquired */
-};
-
-/* A file that could not be read; not every query should open and report it again. */
-struct refusal {
-	char tenant[STORE_TENANT_MAX + 1];
-	int64_t number;
-	struct stat st; /* zeros if there is no file */
-	struct err why;
 };
 
 struct day_cache {
@@ -59,9 +53,7 @@ struct day_cache {
 		VEC(struct day_ref *);
 	} all;
 	struct manifests manifests;
-	struct {
-		VEC(struct refusal);
-	} refusals; /* at most one per day */
+	struct refusals refusals; /* at most one per day */
 	uint64_t acquisitions;
 	char *dir;
 	store_warn_fn warn;
@@ -163,48 +155,13 @@ void day_cache_shrink(struct day_cache *d, bool all)
 	pthread_mutex_unlock(&d->lock);
 }
 
-static struct refusal *find_refusal(struct day_cache *d, const char *tenant, int64_t number)
-{
-	for (size_t i = 0; i < d->refusals.len; i++)
-		if (d->refusals.data[i].number == number &&
-		    !strcmp(d->refusals.data[i].tenant, tenant))
-			return &d->refusals.data[i];
-	return NULL;
-}
-
-static bool is_same_file(const struct stat *a, const struct stat *b)
-{
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
-	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
 /* Reports why a day cannot be read, once per file. Returns -EUCLEAN with the reason in @err. */
 static int refuse(struct day_cache *d, const char *tenant, int64_t number, const struct stat *st,
 		  const struct err *why, struct err *err)
 {
-	struct refusal *old = find_refusal(d, tenant, number);
-	struct refusal now = { .number = number, .st = *st, .why = *why };
-
-	snprintf(now.tenant, sizeof(now.tenant), "%s", tenant);
-	if (!old || !is_same_file(&old->st, st) || strcmp(old->why.msg, why->msg) != 0)
+	if (refusals_add(&d->refusals, tenant, number, st, why))
 		report(d, why->msg);
-	if (old)
-		*old = now;
-	else
-		(void)vec_push(&d->refusals, now); /* without memory it is reported again */
 	return err_set(err, -EUCLEAN, "%s", why->msg);
-}
-
-/* Has the file been refused, and is it unchanged since? */
-static bool is_refused(struct day_cache *d, const char *tenant, int64_t number,
-		       const struct stat *st, struct err *err)
-{
-	const struct refusal *old = find_refusal(d, tenant, number);
-
-	if (!old || !is_same_file(&old->st, st))
-		return false;
-	err_set(err, -EUCLEAN, "%s", old->why.msg);
-	return true;
 }
 
 /*
@@ -247,7 +204,7 @@ static int open_file(struct day_cache *d, struct manifest *m, struct day_ref *re
 
 	day_files_path(d->dir, ref->tenant, ref->number, path);
 	exists = stat(path, &st) == 0;
-	if (exists && is_refused(d, ref->tenant, ref->number, &st, err))
+	if (exists && refusals_has(&d->refusals, ref->tenant, ref->number, &st, err))
 		return -EUCLEAN;
 	if (!exists && !create)
 		return -ENOENT;
@@ -384,6 +341,31 @@ static struct day_ref *find_day(struct day_cache *d, const char *tenant, int64_t
 	return NULL;
 }
 
+/*
+ * SQLite's index of the log of an open file was truncated, so nothing of the file can be used. It
+ * is built again from the log when the day is opened, which nobody may use before. Leaves *@io
+ * unchanged if the index is whole.
+ */
+static int renew_index(struct day_cache *d, struct day_ref **io, struct err *err)
+{
+	char path[DAY_FILES_PATH_LEN];
+	int64_t len;
+
+	day_files_path(d->dir, (*io)->tenant, (*io)->number, path);
+	len = day_files_index_len(path);
+	if (len < 0 || len >= (*io)->index_len) {
+		(*io)->index_len = len < 0 ? (*io)->index_len : len;
+		return 0;
+	}
+	if ((*io)->users)
+		return err_set(err, -EIO, "\"%.120s-shm\" was truncated while in use; retry later",
+			       path);
+	remove_ref(d, *io);
+	close_ref(d, *io);
+	*io = NULL;
+	return 0;
+}
+
 /* Called with the lock. */
 static int acquire(struct day_cache *d, const char *tenant, int64_t number, bool create,
 		   struct day_ref **out, struct err *err)
@@ -394,7 +376,9 @@ static int acquire(struct day_cache *d, const char *tenant, int64_t number, bool
 
 	while ((ref = find_day(d, tenant, number)) && ref->opening)
 		pthread_cond_wait(&d->opened, &d->lock);
-	r = ref ? 0 : manifests_check_dir(&d->manifests, err);
+	r = ref ? renew_index(d, &ref, err) : 0;
+	if (r == 0 && !ref)
+		r = manifests_check_dir(&d->manifests, err);
 	if (r == 0)
 		r = get_manifest(d, tenant, &m, err);
 	if (r == 0)

@@ -80,6 +80,15 @@ uint64_t day_files_bytes(const char *path)
 	return stat(path, &st) < 0 ? 0 : (uint64_t)st.st_blocks * 512;
 }
 
+int64_t day_files_index_len(const char *path)
+{
+	char index[DAY_FILES_PATH_LEN + 8];
+	struct stat st;
+
+	snprintf(index, sizeof(index), "%s-shm", path);
+	return stat(index, &st) < 0 ? -errno : st.st_size;
+}
+
 bool day_files_is_no_entry(const char *name)
 {
 	return !strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found");

@@ -62,6 +62,9 @@ uint64_t day_files_stamp(const char *dir, const char *tenant, int64_t first, int
 /* Writes the date of a day, by which its file is named. */
 void day_files_date(int64_t number, char out[DAY_FILES_DATE_LEN]);
 
+/* The length of the index of a file's log (-shm), or -errno: there may be none. */
+int64_t day_files_index_len(const char *path);
+
 /*
  * Does a directory that holds only such entries count as empty? They are ".", ".." and the
  * lost+found of a new file system.

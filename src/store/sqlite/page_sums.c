@@ -16,6 +16,7 @@
 #include <sqlite3.h>
 
 #include "base/hash.h"
+#include "base/sigbus.h"
 #include "store/sqlite/log_sums.h"
 
 enum {
@@ -33,6 +34,8 @@ struct page_file {
 	 * of its open transaction, whose checksums SQLite may complete only when it commits.
 	 */
 	sqlite3_int64 unfinished;
+	int index; /* of a database: the number of its log's mapped index (sigbus_watch()), or -1 */
+	const struct page_file *database; /* whose log it is, or itself */
 };
 
 enum { INNER_AT = (sizeof(struct page_file) + 15) / 16 * 16 };
@@ -122,6 +125,18 @@ static int verify_log(sqlite3_file *f, const void *data, int len, sqlite3_int64 
 					      : SQLITE_OK;
 }
 
+/* ---- the index of a log ------------------------------------------------------------- */
+
+/*
+ * SQLite maps the index of a log, a file that anybody may truncate, and reads and writes it without
+ * a check. Once a page of it is missing, every access to the database and to the log fails, so
+ * neither a result, a commit nor a checkpoint is made by what remains of it.
+ */
+static bool is_lost(const struct page_file *p)
+{
+	return p->database && p->database->index >= 0 && sigbus_is_lost(p->database->index);
+}
+
 /* ---- methods of a file -------------------------------------------------------------- */
 
 static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offset)
@@ -130,6 +145,8 @@ static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offs
 	sqlite3_file *f = inner(base);
 	int rc;
 
+	if (is_lost(p))
+		return SQLITE_IOERR_SHMMAP;
 	if (p->sums && is_page(len, offset))
 		return read_page(f, data, len, offset);
 	rc = f->pMethods->xRead(f, data, len, offset);
@@ -143,6 +160,8 @@ static int file_write(sqlite3_file *base, const void *data, int len, sqlite3_int
 	struct page_file *p = (struct page_file *)base;
 	sqlite3_file *f = inner(base);
 
+	if (is_lost(p))
+		return SQLITE_IOERR_SHMMAP;
 	if (p->is_log && offset < p->unfinished)
 		p->unfinished = offset;
 	return p->sums ? write_page(f, data, len, offset)
@@ -174,12 +193,14 @@ static int file_control(sqlite3_file *base, int op, void *arg)
 
 static int file_close(sqlite3_file *f)
 {
+	sigbus_unwatch(f);
 	return inner(f)->pMethods->xClose(inner(f));
 }
 
 static int file_truncate(sqlite3_file *f, sqlite3_int64 len)
 {
-	return inner(f)->pMethods->xTruncate(inner(f), len);
+	return is_lost((struct page_file *)f) ? SQLITE_IOERR_SHMMAP
+					      : inner(f)->pMethods->xTruncate(inner(f), len);
 }
 
 static int file_size(sqlite3_file *f, sqlite3_int64 *out)
@@ -216,11 +237,20 @@ static int file_characteristics(sqlite3_file *f)
 
 static int file_shm_map(sqlite3_file *f, int page, int len, int extend, void volatile **out)
 {
-	return inner(f)->pMethods->xShmMap(inner(f), page, len, extend, out);
+	struct page_file *p = (struct page_file *)f;
+	int rc = inner(f)->pMethods->xShmMap(inner(f), page, len, extend, out), number;
+
+	if (rc != SQLITE_OK || !*out)
+		return rc;
+	number = sigbus_watch(p, *out, (size_t)len);
+	p->index = p->index < 0 ? number : p->index;
+	return number < 0 ? SQLITE_IOERR_SHMMAP : is_lost(p) ? SQLITE_IOERR_SHMMAP : rc;
 }
 
 static int file_shm_lock(sqlite3_file *f, int offset, int n, int flags)
 {
+	if (flags & SQLITE_SHM_LOCK && is_lost((struct page_file *)f))
+		return SQLITE_IOERR_SHMLOCK;
 	return inner(f)->pMethods->xShmLock(inner(f), offset, n, flags);
 }
 
@@ -231,7 +261,12 @@ static void file_shm_barrier(sqlite3_file *f)
 
 static int file_shm_unmap(sqlite3_file *f, int delete)
 {
-	return inner(f)->pMethods->xShmUnmap(inner(f), delete);
+	struct page_file *p = (struct page_file *)f;
+	bool lost = is_lost(p);
+
+	sigbus_unwatch(p);
+	p->index = -1;
+	return inner(f)->pMethods->xShmUnmap(inner(f), delete &&!lost);
 }
 
 /* Version 2 has no xFetch(), so SQLite maps no file into memory, where nothing is verified. */
@@ -298,7 +333,9 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 		return orig->xOpen(orig, name, base, flags, out_flags);
 	*p = (struct page_file){ .is_log = flags & SQLITE_OPEN_WAL,
 				 .is_fixed = ((struct page_vfs *)vfs)->is_fixed,
-				 .unfinished = INT64_MAX };
+				 .unfinished = INT64_MAX,
+				 .index = -1 };
+	p->database = !p->is_log ? p : (struct page_file *)sqlite3_database_file_object(name);
 	memset(inner(base), 0, (size_t)orig->szOsFile);
 	if (!may_be_file(name))
 		return SQLITE_CANTOPEN;

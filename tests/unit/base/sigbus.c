@@ -153,7 +153,35 @@ static void other_bus_errors_are_not_swallowed(void **state)
 	assert_int_equal(child_status(send_to_oneself), SIGBUS);
 }
 
+/* All mappings of an owner are lost, those of another one are not, and the memory can be used. */
+static void a_watched_mapping_is_lost_with_its_owner(void **state)
+{
+	static const char owners[3];
+	struct mapping bad, good;
+	int first, second, shared, other;
+
+	map_some_file(&bad);
+	map_some_file(&good);
+	first = sigbus_watch(&owners[0], good.data, good.len);
+	second = sigbus_watch(&owners[0], bad.data, bad.len);
+	shared = sigbus_watch(&owners[1], bad.data, bad.len);
+	other = sigbus_watch(&owners[2], good.data, good.len);
+	assert_true(first >= 0 && second >= 0 && shared >= 0 && other >= 0);
+	assert_false(sigbus_is_lost(first) || sigbus_is_lost(second));
+	assert_int_equal(ftruncate(bad.fd, 0), 0);
+	assert_int_equal(add_up(&bad), 7);
+	assert_int_equal(bad.sum, 0);
+	assert_true(sigbus_is_lost(first) && sigbus_is_lost(second) && sigbus_is_lost(shared));
+	assert_false(sigbus_is_lost(other));
+	for (int i = 0; i < 3; i++)
+		sigbus_unwatch(&owners[i]);
+	assert_false(sigbus_is_lost(sigbus_watch(&owners[0], good.data, good.len)));
+	sigbus_unwatch(&owners[0]);
+	unmap(&bad);
+	unmap(&good);
+}
+
 TEST_GROUP(test_sigbus, TEST(a_good_file_returns_the_functions_own_result),
 	   TEST(a_file_truncated_beneath_the_mapping_returns_efault),
 	   TEST(the_innermost_of_nested_runs_reports), TEST(every_thread_has_its_own_guard),
-	   TEST(other_bus_errors_are_not_swallowed))
+	   TEST(other_bus_errors_are_not_swallowed), TEST(a_watched_mapping_is_lost_with_its_owner))
