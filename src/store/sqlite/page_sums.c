@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/sigbus.h"
 #include "store/sqlite/log_sums.h"
+#include "store/sqlite/page_history.h"
 
 enum {
 	HEADER_LEN = 100,
@@ -36,6 +37,7 @@ struct page_file {
 	sqlite3_int64 unfinished;
 	int index; /* of a database: the number of its log's mapped index (sigbus_watch()), or -1 */
 	const struct page_file *database; /* whose log it is, or itself */
+	struct page_history *history;     /* of a database; or NULL */
 };
 
 enum { INNER_AT = (sizeof(struct page_file) + 15) / 16 * 16 };
@@ -68,14 +70,26 @@ static bool is_page(int len, sqlite3_int64 offset)
 	return len > HEADER_LEN || offset >= PAGE_SUMS_PAGE_LEN;
 }
 
-static int verify_page(const uint8_t *page, sqlite3_int64 offset)
+static uint64_t sum_at(const uint8_t *page)
+{
+	uint64_t sum;
+
+	_Static_assert(sizeof(sum) == PAGE_SUMS_LEN, "the history has whole checksums");
+	memcpy(&sum, page + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, sizeof(sum));
+	return sum;
+}
+
+/* A page must have its checksum, and be the one that was read or written before. */
+static int verify_page(const struct page_file *p, const uint8_t *page, sqlite3_int64 offset)
 {
 	uint8_t sum[PAGE_SUMS_LEN];
 
 	page_sum(page, page_number(offset), sum);
-	return memcmp(sum, page + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, PAGE_SUMS_LEN)
-		       ? SQLITE_IOERR_DATA
-		       : SQLITE_OK;
+	if (memcmp(sum, page + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, PAGE_SUMS_LEN) != 0)
+		return SQLITE_IOERR_DATA;
+	return !p->history || page_history_is(p->history, page_number(offset), sum_at(page))
+		       ? SQLITE_OK
+		       : SQLITE_IOERR_DATA;
 }
 
 /*
@@ -83,8 +97,9 @@ static int verify_page(const uint8_t *page, sqlite3_int64 offset)
  * of overflow pages, directly into the value, although it cannot verify that; before 3.48 the file
  * cannot refuse it (SQLITE_IOCAP_SUBPAGE_READ).
  */
-static int read_page(sqlite3_file *f, void *data, int len, sqlite3_int64 offset)
+static int read_page(struct page_file *p, void *data, int len, sqlite3_int64 offset)
 {
+	sqlite3_file *f = inner(&p->base);
 	const int from = (int)(offset % PAGE_SUMS_PAGE_LEN);
 	const bool whole = len == PAGE_SUMS_PAGE_LEN && from == 0;
 	uint8_t buf[PAGE_SUMS_PAGE_LEN], *page = whole ? data : buf;
@@ -96,22 +111,29 @@ static int read_page(sqlite3_file *f, void *data, int len, sqlite3_int64 offset)
 	if (rc == SQLITE_IOERR_SHORT_READ)
 		return SQLITE_IOERR_DATA;
 	if (rc == SQLITE_OK)
-		rc = verify_page(page, offset - from);
+		rc = verify_page(p, page, offset - from);
 	if (rc == SQLITE_OK && !whole)
 		memcpy(data, page + from, (size_t)len);
 	return rc;
 }
 
 /* The reserved bytes in SQLite's memory are not changed, since the page is constant. */
-static int write_page(sqlite3_file *f, const uint8_t *page, int len, sqlite3_int64 offset)
+static int write_page(struct page_file *p, const uint8_t *page, int len, sqlite3_int64 offset)
 {
+	sqlite3_file *f = inner(&p->base);
 	uint8_t sealed[PAGE_SUMS_PAGE_LEN];
+	int rc;
 
 	if (len != PAGE_SUMS_PAGE_LEN || offset % PAGE_SUMS_PAGE_LEN)
 		return SQLITE_IOERR_WRITE;
 	memcpy(sealed, page, PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN);
 	page_sum(page, page_number(offset), sealed + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN);
-	return f->pMethods->xWrite(f, sealed, len, offset);
+	if (p->history)
+		page_history_forget(p->history, page_number(offset));
+	rc = f->pMethods->xWrite(f, sealed, len, offset);
+	if (p->history && rc == SQLITE_OK)
+		page_history_set(p->history, page_number(offset), sum_at(sealed));
+	return rc;
 }
 
 /* Verifies what was read from a log: during recovery the header and whole frames, later pages. */
@@ -148,7 +170,7 @@ static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offs
 	if (is_lost(p))
 		return SQLITE_IOERR_SHMMAP;
 	if (p->sums && is_page(len, offset))
-		return read_page(f, data, len, offset);
+		return read_page(p, data, len, offset);
 	rc = f->pMethods->xRead(f, data, len, offset);
 	return rc == SQLITE_OK && p->is_log && offset < p->unfinished
 		       ? verify_log(f, data, len, offset)
@@ -164,7 +186,7 @@ static int file_write(sqlite3_file *base, const void *data, int len, sqlite3_int
 		return SQLITE_IOERR_SHMMAP;
 	if (p->is_log && offset < p->unfinished)
 		p->unfinished = offset;
-	return p->sums ? write_page(f, data, len, offset)
+	return p->sums ? write_page(p, data, len, offset)
 		       : f->pMethods->xWrite(f, data, len, offset);
 }
 
@@ -193,14 +215,23 @@ static int file_control(sqlite3_file *base, int op, void *arg)
 
 static int file_close(sqlite3_file *f)
 {
+	struct page_file *p = (struct page_file *)f;
+
 	sigbus_unwatch(f);
+	page_history_close(p->history);
+	p->history = NULL;
 	return inner(f)->pMethods->xClose(inner(f));
 }
 
 static int file_truncate(sqlite3_file *f, sqlite3_int64 len)
 {
-	return is_lost((struct page_file *)f) ? SQLITE_IOERR_SHMMAP
-					      : inner(f)->pMethods->xTruncate(inner(f), len);
+	struct page_file *p = (struct page_file *)f;
+
+	if (is_lost(p))
+		return SQLITE_IOERR_SHMMAP;
+	if (p->history)
+		page_history_truncate(p->history, (uint64_t)len / PAGE_SUMS_PAGE_LEN);
+	return inner(f)->pMethods->xTruncate(inner(f), len);
 }
 
 static int file_size(sqlite3_file *f, sqlite3_int64 *out)
@@ -342,6 +373,8 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 	rc = orig->xOpen(orig, name, inner(base), flags, out_flags);
 	if (rc == SQLITE_OK && !p->is_log)
 		rc = find_sums(p);
+	if (rc == SQLITE_OK && p->sums && name && page_history_open(&p->history, name) < 0)
+		rc = SQLITE_IOERR_NOMEM;
 	/* With methods SQLite closes the file itself, also after an error. */
 	if (inner(base)->pMethods)
 		p->base.pMethods = &methods;

@@ -296,8 +296,69 @@ static void other_files_have_no_checksums(void **state)
 	fixture_remove(dir);
 }
 
+static uint8_t *contents(const char *path, size_t *out_len)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t *data;
+
+	*out_len = (size_t)size_of(path);
+	data = malloc(*out_len);
+	assert_int_equal(pread(fd, data, *out_len, 0), *out_len);
+	close(fd);
+	return data;
+}
+
+static void overwrite(const char *path, const uint8_t *data, size_t len)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	assert_int_equal(pwrite(fd, data, len, 0), len);
+	close(fd);
+}
+
+static int read_table(struct sqlite3 *db)
+{
+	return db_exec(db, "PRAGMA shrink_memory; SELECT sum(length(hex(x))) FROM t", NULL);
+}
+
+/* All checksums of an older copy are right, but it is not what the process has written. */
+static void an_older_copy_is_noticed(void **state)
+{
+	static const char put[] = "INSERT OR REPLACE INTO t VALUES(1, randomblob(100000));"
+				  "PRAGMA wal_checkpoint(TRUNCATE)";
+	struct sqlite3 *db = NULL, *reader = NULL;
+	char path[DAY_FILES_PATH_LEN], *dir = make_day(path);
+	_cleanup_(freep) uint8_t *old = NULL, *now = NULL;
+	size_t old_len, len;
+
+	assert_int_equal(db_open(&db, path, DB_WRITE, NULL), 0);
+	assert_int_equal(db_exec(db, "CREATE TABLE t(id INTEGER PRIMARY KEY, x)", NULL), 0);
+	for (int i = 0; i < 3; i++) /* then each uses the pages that the one before freed */
+		assert_int_equal(db_exec(db, put, NULL), 0);
+	old = contents(path, &old_len);
+	assert_int_equal(db_exec(db, put, NULL), 0);
+	now = contents(path, &len);
+	assert_int_equal(len, old_len);
+	overwrite(path, old, len);
+	assert_int_equal(read_table(db), -EBADMSG);
+	assert_int_equal(db_open(&reader, path, DB_READ, NULL), -EBADMSG);
+	overwrite(path, now, len);
+	assert_int_equal(read_table(db), 0);
+	assert_int_equal(db_open(&reader, path, DB_READ, NULL), 0);
+	assert_int_equal(read_table(reader), 0);
+	assert_int_equal(db_exec(db, put, NULL), 0);
+	assert_int_equal(read_table(reader), 0);
+	assert_int_equal(
+		db_exec(db, "DELETE FROM t; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)", NULL), 0);
+	assert_int_equal(db_exec(db, put, NULL), 0);
+	assert_int_equal(read_table(reader), 0);
+	db_close(reader);
+	db_close(db);
+	fixture_remove(dir);
+}
+
 TEST_GROUP(test_page_sums, TEST(no_flipped_bit_changes_an_answer), TEST(every_byte_is_verified),
 	   TEST(a_page_in_the_place_of_another_is_noticed),
 	   TEST(a_part_of_a_page_is_read_if_all_of_it_is_right),
 	   TEST(pages_in_the_log_are_verified), TEST(a_large_transaction_reads_its_own_pages),
-	   TEST(other_files_have_no_checksums))
+	   TEST(other_files_have_no_checksums), TEST(an_older_copy_is_noticed))
