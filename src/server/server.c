@@ -264,13 +264,15 @@ static int watch_keys(struct server *s)
 static void on_reload(void *ctx, const char *path, int result, const struct err *err)
 {
 	struct server *s = ctx;
-	char line[sizeof(err->msg) + 64];
+	const bool is_named = strstr(err->msg, path) != NULL;
+	char line[sizeof(err->msg) + 256];
 
 	counters_add(&s->counters, result < 0 ? COUNTER_RELOAD_FAILED : COUNTER_RELOADED);
 	if (!s->opt.warn)
 		return;
 	if (result < 0)
-		snprintf(line, sizeof(line), "kept the old file: %s",
+		snprintf(line, sizeof(line), "kept what was read before: %.*s%s%s",
+			 is_named ? 0 : 200, path, is_named ? "" : ": ",
 			 err->msg[0] ? err->msg : strerror(-result));
 	else
 		snprintf(line, sizeof(line), "read \"%.200s\" again", path);

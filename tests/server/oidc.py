@@ -194,7 +194,7 @@ def keys_by_url(cameo, tmp, keys):
         def logged(text):
             with open(path, encoding="utf-8") as f:
                 return text in f.read()
-        check("a URL that fails is reported", until(lambda: logged("answered with status 500")))
+        check("a URL that fails is reported", until(lambda: logged("\"%s\" answered with status 500" % issuer.url)))
         check("and no token is accepted meanwhile", query(server, token(keys[0])) == 401)
         check("but the server answers", server.ask("/ready")[0] == 200)
         issuer.keys, issuer.status = keys[:1], 200
@@ -210,6 +210,20 @@ def keys_by_url(cameo, tmp, keys):
               query(server, token(keys[0], {"sub": "later"})) == 200)
         server.stop()
     issuer.shutdown()
+
+
+def absent_issuer(cameo, tmp):
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        url = "http://127.0.0.1:%d/jwks" % unused.getsockname()[1]
+    path = os.path.join(tmp, "absent.log")
+    with open(path, "w", encoding="utf-8") as log:
+        server = Server(cameo, os.path.join(tmp, "absent"), *options(url), stderr=log)
+
+        def logged():
+            with open(path, encoding="utf-8") as f:
+                return url in f.read()
+        check("a URL where nobody listens is named in the log", until(logged))
+        server.stop()
 
 
 def silent_issuer(cameo, tmp):
@@ -243,6 +257,7 @@ def main():
             return finish()
         claims_and_signatures(cameo, tmp, keys)
         keys_by_url(cameo, tmp, keys)
+        absent_issuer(cameo, tmp)
         silent_issuer(cameo, tmp)
         broken = os.path.join(tmp, "broken")
         for name, text in (("no JSON", "{"), ("no keys", "{}"), ("shared keys only", '{"keys":[{"kty":"oct"}]}')):
