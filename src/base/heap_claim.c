@@ -87,7 +87,7 @@ static void settle(struct heap_claim *c)
 	}
 }
 
-/* What is reserved or released may allocate, which is not the thread's own. */
+/* Reserving and releasing may allocate, which is not charged to the thread. */
 static bool reserve(struct heap_claim *c, size_t bytes)
 {
 	bool has_room;

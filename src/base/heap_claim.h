@@ -4,8 +4,8 @@
 /*
  * Accounts for what one thread allocates, whichever code does it, and refuses allocations for which
  * there is no room. The linker directs malloc() and its relatives in all of Cameo's code to
- * heap_claim.c (src/base/meson.build), so nothing that grows can be forgotten. What libraries
- * allocate by themselves is not counted.
+ * heap_claim.c (src/base/meson.build), so nothing that grows can be forgotten. Libraries
+ * allocate by themselves without being counted.
  *
  *	struct heap_claim c = { .reserve = fn, .release = fn, .ctx = ctx, .step = 4 << 20 };
  *	heap_claim_begin(&c);

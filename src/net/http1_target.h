@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What libmicrohttpd cannot be left to do with the target of a request. It keeps each argument in
+ * Checks of the target of a request that libmicrohttpd lacks. It keeps each argument in
  * the memory of the connection, some thirty times the bytes of a short one; when that is used up it
  * neither answers nor closes the connection.
  */
