@@ -39,6 +39,7 @@ struct inode {
 	bool owns_fd; /* false: uses the descriptor of struct mapped_file */
 	struct stat st;
 	uint32_t file;
+	uint32_t owner; /* mapped_file_owner() */
 };
 
 enum { COPIES_MAX = 64 << 20 };
@@ -184,7 +185,7 @@ static bool same_content(const void *ctx, uint32_t id)
 
 	return file->content[0] == k->file->content[0] && file->content[1] == k->file->content[1] &&
 	       facts_client_same(k->f->context.readers, file->info.fd, k->file->info.fd,
-				 k->file->st.st_uid);
+				 mapped_file_owner(k->file));
 }
 
 /*
@@ -222,10 +223,10 @@ void file_table_set_langs(struct file_table *f, struct langs *langs)
 /*
  * Records the inode of @ref as having the content of file @id. @fd is a descriptor of it and
  * passes to the table (*@fd becomes -1). If it is negative, the descriptor of the file
- * itself is used. @fs_magic: of its file system.
+ * itself is used. @fs_magic: of its file system. @owner is charged for the descriptor.
  */
 static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t id,
-		      unsigned long fs_magic, int *fd)
+		      unsigned long fs_magic, uint32_t owner, int *fd)
 {
 	int own = f->all.data[id]->info.fd;
 	struct inode inode = { .dev_major = ref->dev_major,
@@ -233,7 +234,8 @@ static void add_inode(struct file_table *f, const struct file_ref *ref, uint32_t
 			       .number = ref->inode,
 			       .fd = *fd >= 0 ? *fd : own,
 			       .owns_fd = *fd >= 0,
-			       .file = id };
+			       .file = id,
+			       .owner = owner };
 
 	if (!ref->inode || inode.fd < 0 || regular_file_stat(inode.fd, &inode.st) < 0)
 		return;
@@ -314,23 +316,24 @@ static uint32_t skip_unread(struct file_table *f)
 	return shared_id(f, &f->unread, FILE_TABLE_UNREAD);
 }
 
-/* Counts the descriptors of files that @uid owns. */
-static unsigned int n_owned(const struct file_table *f, uid_t uid)
+/* Counts the descriptors of files that @user owns. */
+static unsigned int n_owned(const struct file_table *f, uint32_t user)
 {
 	unsigned int n = 0;
 
 	for (uint32_t id = 1; id < f->all.len; id++)
-		if (f->all.data[id] && f->all.data[id]->st.st_uid == uid)
+		if (f->all.data[id] && mapped_file_owner(f->all.data[id]) == user)
 			n += mapped_file_descriptors(f->all.data[id]);
 	for (size_t i = 0; i < f->inodes.len; i++)
-		n += f->inodes.data[i].owns_fd && f->inodes.data[i].st.st_uid == uid;
+		n += f->inodes.data[i].owns_fd && f->inodes.data[i].owner == user;
 	return n;
 }
 
 static bool owner_has_too_many(const struct file_table *f, const struct mapped_file *file)
 {
-	return file->st.st_uid && f->n_fds >= f->fds_max / 4 &&
-	       n_owned(f, file->st.st_uid) >= f->fds_max / 4;
+	uint32_t user = mapped_file_owner(file);
+
+	return user && f->n_fds >= f->fds_max / 4 && n_owned(f, user) >= f->fds_max / 4;
 }
 
 /*
@@ -339,11 +342,12 @@ static bool owner_has_too_many(const struct file_table *f, const struct mapped_f
  */
 static void detect_runtime(struct file_table *f, struct mapped_file *file)
 {
+	uint32_t user = mapped_file_owner(file);
 	unsigned int n = 0;
 
-	for (uint32_t id = 1; id < f->all.len && file->st.st_uid; id++)
+	for (uint32_t id = 1; id < f->all.len && user; id++)
 		n += f->all.data[id] && f->all.data[id]->info.lang.vm &&
-		     f->all.data[id]->st.st_uid == file->st.st_uid;
+		     mapped_file_owner(f->all.data[id]) == user;
 	if (n < VM_TABLE_MAX / 4)
 		mapped_file_detect(&f->context, file);
 	else if (f->context.langs)
@@ -356,7 +360,7 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 	_cleanup_(closep) int fd = -1;
 	struct mapped_file *file;
 	unsigned long fs_magic;
-	uint32_t id;
+	uint32_t id, owner;
 
 	id = find_by_inode(f, ref);
 	if (id)
@@ -378,6 +382,7 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 	}
 	key.file = file;
 	fs_magic = file->fs_magic;
+	owner = mapped_file_owner(file);
 	if (file->info.fd >= 0 &&
 	    index_find(&f->by_content, (uint32_t)file->content[0], same_content, &key, &id)) {
 		fd = steal_fd(&file->info.fd);
@@ -387,7 +392,7 @@ uint32_t file_table_find(struct file_table *f, const struct file_ref *ref)
 		id = file_add(f, file);
 	}
 	if (id)
-		add_inode(f, ref, id, fs_magic, &fd);
+		add_inode(f, ref, id, fs_magic, owner, &fd);
 	return id;
 }
 

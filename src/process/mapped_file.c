@@ -56,6 +56,11 @@ unsigned int mapped_file_descriptors(const struct mapped_file *file)
 			      (file->info.debug_fd >= 0));
 }
 
+uint32_t mapped_file_owner(const struct mapped_file *file)
+{
+	return (uint32_t)proc_user(file->st.st_uid);
+}
+
 void mapped_file_free(struct mapped_file *file)
 {
 	if (!file)
@@ -161,7 +166,7 @@ static void identify(const struct mapped_file_context *c, struct mapped_file *fi
 	struct file_facts facts = { 0 };
 	char magic[4];
 
-	if (facts_client_read(c->readers, file->info.fd, file->st.st_uid, &facts) < 0)
+	if (facts_client_read(c->readers, file->info.fd, mapped_file_owner(file), &facts) < 0)
 		facts.is_elf = pread(file->info.fd, magic, 4, 0) == 4 && !memcmp(magic, ELFMAG, 4);
 	file->info.is_elf = facts.is_elf;
 	file->info.build_id = facts.build_id;
@@ -250,7 +255,7 @@ static int open_debug_file(const struct mapped_file_context *c, int root,
 	struct file_facts facts = { 0 };
 	int fd = id->len ? debugfile_open_candidate(&q, 0) : -1;
 
-	if (fd >= 0 && facts_client_read(c->readers, fd, file->st.st_uid, &facts) == 0 &&
+	if (fd >= 0 && facts_client_read(c->readers, fd, mapped_file_owner(file), &facts) == 0 &&
 	    facts.build_id.len == id->len && !memcmp(facts.build_id.bytes, id->bytes, id->len))
 		return fd;
 	closep(&fd);

@@ -83,5 +83,11 @@ struct mapped_file *mapped_file_vdso(const struct mapped_file_context *c);
 /* Closes all descriptors. NULL is ignored. */
 void mapped_file_free(struct mapped_file *file);
 
+/*
+ * Returns the user who is charged for what a file costs: its owner, 0 for root. The ids that a user
+ * may assign in namespaces of its own are one user.
+ */
+uint32_t mapped_file_owner(const struct mapped_file *file);
+
 /* The number of descriptors that the file holds. */
 unsigned int mapped_file_descriptors(const struct mapped_file *file);

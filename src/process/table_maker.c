@@ -180,7 +180,7 @@ bool table_maker_need(struct table_maker *m, uint32_t id, uint64_t until_ns)
 		return true;
 	if (table_maker_is_pending(m, id))
 		return false;
-	request.owner = file->st.st_uid;
+	request.owner = mapped_file_owner(file);
 	request.sweep_all = state == FILE_TABLE_UNSWEPT;
 	if (!file->info.is_elf) {
 		note_absence(m, id);

@@ -262,6 +262,41 @@ static void one_user_cannot_exhaust_the_descriptors(void **state)
 	machine_fini(&m);
 }
 
+/* Copies of one program are one file, but each has a descriptor, and its owner pays for it. */
+static void one_user_cannot_exhaust_the_descriptors_by_copies(void **state)
+{
+	enum { ONE = 64001, SUBORDINATE = 165536, COPIES = 12, SHARE = 4 };
+	struct machine m;
+	struct folder f;
+
+	if (geteuid() != 0) {
+		print_message("only root can make files of other users\n");
+		skip();
+	}
+	for (int subordinate = 0; subordinate < 2; subordinate++) {
+		unsigned int n = 0;
+
+		machine_init(&m);
+		folder_init(&f);
+		file_table_set_limit(m.files, 4 * SHARE);
+		for (int i = 0; i < COPIES; i++) {
+			char name[16];
+			const char *path;
+			uint32_t id;
+
+			snprintf(name, sizeof(name), "copy%d", i);
+			path = folder_copy(&f, name, false);
+			assert_int_equal(chown(path, subordinate ? SUBORDINATE + i : ONE, 0), 0);
+			id = find(&m, path);
+			n += strcmp(file_table_get(m.files, id)->path, FILE_TABLE_REFUSED) != 0;
+		}
+		assert_int_equal(n, SHARE);
+		assert_int_equal(open_until_refused(&m, &f, 0), 3 * SHARE);
+		folder_fini(&f);
+		machine_fini(&m);
+	}
+}
+
 /* The expected hash is computed by sha256sum over the bytes that OpenTelemetry specifies. */
 static void an_elf_file_has_the_hash_that_opentelemetry_specifies(void **state)
 {
@@ -355,5 +390,6 @@ TEST_GROUP(test_file_table, TEST(a_copy_belongs_to_the_user_of_the_process),
 	   TEST(a_file_is_dropped_after_two_sweeps_without_a_mark),
 	   TEST(files_beyond_the_limit_of_descriptors_share_an_id),
 	   TEST(one_user_cannot_exhaust_the_descriptors),
+	   TEST(one_user_cannot_exhaust_the_descriptors_by_copies),
 	   TEST(an_elf_file_has_the_hash_that_opentelemetry_specifies),
 	   TEST(only_elf_files_get_unwind_tables))
