@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,8 +75,28 @@ void regular_file_set_opener(regular_file_fn fn, void *ctx)
 	opener.ctx = ctx;
 }
 
+/*
+ * File systems whose files have no contents of their own: the kernel makes these when somebody
+ * reads. The numbers are those of configfs, mqueue, fusectl, xenfs, rpc_pipefs, nfsd and dlmfs.
+ */
+static const unsigned long made_by_kernel[] = {
+	PROC_SUPER_MAGIC,     SYSFS_MAGIC,  DEBUGFS_MAGIC,  TRACEFS_MAGIC,      SECURITYFS_MAGIC,
+	SELINUX_MAGIC,        SMACK_MAGIC,  AAFS_MAGIC,     CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
+	RDTGROUP_SUPER_MAGIC, BPF_FS_MAGIC, EFIVARFS_MAGIC, PSTOREFS_MAGIC,     BINFMTFS_MAGIC,
+	NSFS_MAGIC,           0x62656570,   0x19800202,     0x65735543,         0xabba1974,
+	0x67596969,           0x6e667364,   0x76a9f425,
+};
+
+static bool is_made_by_kernel(unsigned long magic)
+{
+	for (size_t i = 0; i < sizeof(made_by_kernel) / sizeof(*made_by_kernel); i++)
+		if (made_by_kernel[i] == magic)
+			return true;
+	return false;
+}
+
 /* Opens for reading what @path_fd, of O_PATH, refers to. */
-static int reopen(int path_fd, struct regular_file_info *out)
+static int reopen(const struct regular_file_query *q, int path_fd, struct regular_file_info *out)
 {
 	struct statfs fs;
 	char path[32];
@@ -86,13 +107,13 @@ static int reopen(int path_fd, struct regular_file_info *out)
 		return -errno;
 	if (!S_ISREG(out->st.st_mode))
 		return S_ISLNK(out->st.st_mode) ? -ELOOP : -ENOENT;
+	if (fstatfs(path_fd, &fs) == 0)
+		out->fs_magic = (unsigned long)fs.f_type;
+	if (is_made_by_kernel(out->fs_magic) && !q->is_of_proc)
+		return -ENOENT;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", path_fd);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -errno;
-	if (fstatfs(fd, &fs) == 0)
-		out->fs_magic = (unsigned long)fs.f_type;
-	return fd;
+	return fd < 0 ? -errno : fd;
 }
 
 int regular_file_find_here(const struct regular_file_query *q, struct regular_file_info *out)
@@ -102,7 +123,7 @@ int regular_file_find_here(const struct regular_file_query *q, struct regular_fi
 
 	if (found < 0)
 		return q->root >= 0 ? found : -errno;
-	return reopen(found, out);
+	return reopen(q, found, out);
 }
 
 int regular_file_find(const struct regular_file_query *q, struct regular_file_info *out)

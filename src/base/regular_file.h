@@ -5,7 +5,10 @@
  * The only way to open a file that a profiled program chose: by mapping it, by naming it in another
  * file, or by putting it where Cameo looks. Opening a device, a FIFO, a socket or a terminal may
  * have effects or block, so a path is first opened with O_PATH, which has neither, and only a
- * regular file is then opened for reading. scripts/check-opens enforces the use of this module.
+ * regular file is then opened for reading. Files whose contents the kernel makes (those of /proc,
+ * /sys and the like) look like regular files, but reading one may block, consume what it returns
+ * (/proc/kmsg) or reveal the memory of the kernel, so they are refused as well.
+ * scripts/check-opens enforces the use of this module.
  *
  * A file system whose server does not respond blocks whoever opens a file there, even against
  * SIGKILL. A program that must not wait sets another function with regular_file_set_opener(), which
@@ -18,8 +21,9 @@
 
 struct regular_file_query {
 	const char *path;
-	int root;      /* as for regular_file_open_in(); -1: as this process sees the path */
-	bool nofollow; /* with a root: the last component must not be a symbolic link */
+	int root;        /* as for regular_file_open_in(); -1: as this process sees the path */
+	bool nofollow;   /* with a root: the last component must not be a symbolic link */
+	bool is_of_proc; /* the caller chose the path of a file of /proc: it is not refused */
 	/* A file that cannot be opened in time is charged to these (roles/pool.h); 0: nothing. */
 	uint64_t payers[2];
 	uint64_t user;   /* on whose behalf (proc/user.h); 0: root's or the operator's */
@@ -35,9 +39,10 @@ struct regular_file_info {
 /**
  * regular_file_find() - open a file
  *
- * Return: a descriptor owned by the caller, with @out filled in; -ENOENT if the path
- * does not exist or is not a regular file; -ELOOP for a link despite nofollow; -ETIMEDOUT if its
- * file system did not respond in time, or did not recently; -EFBIG for more than copy_max; -errno.
+ * Return: a descriptor owned by the caller, with @out filled in; -ENOENT if the path does not
+ * exist, is not a regular file or is one whose contents the kernel makes; -ELOOP for a link despite
+ * nofollow; -ETIMEDOUT if its file system did not respond in time, or did not recently; -EFBIG for
+ * more than copy_max; -errno.
  */
 int regular_file_find(const struct regular_file_query *q, struct regular_file_info *out);
 

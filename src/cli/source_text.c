@@ -107,16 +107,12 @@ static int find_file(const struct source_query *q, struct regular_file_info *inf
 
 /* ---- the text ---------------------------------------------------------------------------- */
 
-/*
- * A file of size 0 is not read, because the profile chose its path: files whose contents the kernel
- * makes, such as /proc/kmsg, have this size, and reading some of them never ends.
- */
-static int read_text(struct source_text *t, int fd, const struct stat *st)
+static int read_text(struct source_text *t, int fd)
 {
 	char block[64 << 10];
 	ssize_t n;
 
-	while (st->st_size && (n = read(fd, block, sizeof(block))) != 0) {
+	while ((n = read(fd, block, sizeof(block))) != 0) {
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
@@ -187,7 +183,7 @@ int source_text_open(struct source_text **out, const struct source_query *q, str
 	if (!t)
 		return fail(err, -ENOMEM);
 	fd = find_file(q, &info);
-	r = fd < 0 ? fd : read_text(t, fd, &info.st);
+	r = fd < 0 ? fd : read_text(t, fd);
 	if (r == 0)
 		r = split_lines(t);
 	if (r < 0)

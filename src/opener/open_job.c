@@ -88,7 +88,7 @@ static bool is_valid(const struct role_call *call)
 	const struct open_request *request = call->request;
 	size_t path_len = call->request_len - sizeof(*request);
 
-	return !request->path[path_len - 1] && request->has_root <= 1 && !request->reserved &&
+	return !request->path[path_len - 1] && request->has_root <= 1 && request->is_of_proc <= 1 &&
 	       call->n_fds == request->has_root + 1 && request->copy_max <= OPEN_COPY_MAX;
 }
 
@@ -100,6 +100,7 @@ int open_job(struct role_call *call)
 		.path = request->path,
 		.root = request->has_root ? call->fds[0] : -1,
 		.nofollow = request->nofollow,
+		.is_of_proc = request->is_of_proc,
 	};
 	_cleanup_(closep) int fd = -1;
 	int r = 0;

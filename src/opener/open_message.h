@@ -15,8 +15,9 @@ enum { OPEN_PATH_MAX = 8192, OPEN_COPY_MAX = 64 << 20 };
 struct open_request {
 	uint64_t copy_max; /* at most OPEN_COPY_MAX; 0: no copy */
 	uint32_t has_root, nofollow;
-	uint32_t is_user, reserved; /* is_user: on behalf of a user other than root */
-	char path[];                /* up to the end of the request, which is a NUL */
+	uint32_t is_user;    /* on behalf of a user other than root */
+	uint32_t is_of_proc; /* as in struct regular_file_query */
+	char path[];         /* up to the end of the request, which is a NUL */
 };
 
 /* Comes with a descriptor, unless the result is an error or there is a copy. */

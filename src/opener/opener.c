@@ -155,6 +155,7 @@ static int find(void *ctx, const struct regular_file_query *q, struct regular_fi
 	body->has_root = q->root >= 0;
 	body->nofollow = q->nofollow;
 	body->is_user = q->user != 0;
+	body->is_of_proc = q->is_of_proc;
 	memcpy(body->path, q->path, path_len);
 	request.data = body;
 	request.len = len;

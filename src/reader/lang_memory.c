@@ -63,6 +63,7 @@ static int open_memory(uint32_t pid)
 	const struct regular_file_query q = {
 		.path = path,
 		.root = -1,
+		.is_of_proc = true,
 		.payers = { PAYER_MEMORY | pid, 0 },
 		.user = proc_user_of(pid),
 	};

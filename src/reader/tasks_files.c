@@ -25,11 +25,13 @@ struct searching {
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int open_path(uint32_t pid, const char *path, struct regular_file_info *info)
+static int open_path(uint32_t pid, const char *path, bool is_of_proc,
+		     struct regular_file_info *info)
 {
 	const struct regular_file_query q = {
 		.path = path,
 		.root = -1,
+		.is_of_proc = is_of_proc,
 		.user = proc_user_of(pid),
 	};
 
@@ -45,7 +47,7 @@ int tasks_files_open(uint32_t pid, const char *name)
 	if (task < 0)
 		return task;
 	snprintf(path, sizeof(path), "/proc/%d/%s", task, name);
-	return open_path(pid, path, &info);
+	return open_path(pid, path, true, &info);
 }
 
 /* The kernel grants map_files to privileged processes; others open the path if it leads there. */
@@ -57,11 +59,11 @@ static int open_mapped(uint32_t pid, const struct proc_map *m)
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, pid, m->start,
 		 m->end);
-	fd = open_path(pid, path, &info);
+	fd = open_path(pid, path, false, &info);
 	if (fd >= 0)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%u/root%s", pid, m->path);
-	fd = open_path(pid, path, &info);
+	fd = open_path(pid, path, false, &info);
 	if (fd < 0 || info.st.st_ino == m->inode)
 		return fd;
 	closep(&fd);

@@ -4,12 +4,22 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
 #include "base/regular_file.h"
 #include "proc/user.h"
 #include "symbol/jit_process.h"
+
+/*
+ * Root may write the file before the program becomes another user. One that this user may not read
+ * is none that a program left for its own profile: a user can bind-mount root's files to this path.
+ */
+static bool is_trusted(const struct stat *st, uid_t owner)
+{
+	return st->st_uid == owner || (st->st_uid == 0 && st->st_mode & S_IROTH);
+}
 
 static int open_owned(int root, const char *path, bool nofollow, uid_t owner)
 {
@@ -22,7 +32,7 @@ static int open_owned(int root, const char *path, bool nofollow, uid_t owner)
 	if (fd < 0)
 		return fd == -ELOOP ? -EPERM : fd;
 	/* the descriptor may be of a copy, which belongs to this process's user */
-	return found.st.st_uid == owner || found.st.st_uid == 0 ? steal_fd(&fd) : -EPERM;
+	return is_trusted(&found.st, owner) ? steal_fd(&fd) : -EPERM;
 }
 
 int jit_files_map_at(int root, pid_t ns_pid, uid_t owner)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose debug files, perf maps and jitdumps are FIFOs, devices and terminals: nobody opens these."""
+"""Programs whose debug files, perf maps and jitdumps are FIFOs, devices, terminals and files of /proc: nobody opens these."""
 import os
 import shutil
 import subprocess
@@ -11,6 +11,8 @@ from attack import HOSTILE, Baits, as_user, user_dir
 from cameo import ENOUGH, expect, show, total
 
 MS = 400
+# Like /proc/kmsg, of which a read consumes something, this looks like a regular file; but nobody else opens it.
+MADE_BY_KERNEL = f"/proc/{os.getpid()}/timers"
 MAIN = "_start __libc_start_main.* ... main "
 
 
@@ -51,6 +53,8 @@ def programs(shop, baits):
         make(f"link-{how}.debug")
     commands["link-tty"] = [with_debug_link(shop, "link-tty"), MS]
     os.symlink(baits.terminal(), shop.path("link-tty.debug"))
+    commands["link-proc"] = [with_debug_link(shop, "link-proc"), MS]
+    os.symlink(baits.watch(MADE_BY_KERNEL), shop.path("link-proc.debug"))
     commands["alt-fifo"] = [with_alternate_file(shop, "alt-fifo"), MS]
     baits.fifo("alt-fifo.alt")
     commands["dwo-fifo"] = [with_split_debug_info(shop, "dwo-fifo"), MS]
@@ -98,17 +102,18 @@ def may_make_namespaces():
 
 def judge(recording, name, command):
     """Expects the program's stacks to be whole in spite of what could not be opened."""
-    leaf = "hot" if command[0].endswith(("-fifo", "-dev", "link-tty", "replaced")) else r"\[anonymous.code.*"
+    leaf = "hot" if command[0].endswith(("-fifo", "-dev", "link-tty", "link-proc", "replaced")) else r"\[anonymous.code.*"
     ours = recording.of(name)
     expect(total(ours) >= ENOUGH, show(ours), recording.said)
     recording.judge(name, MAIN + "... " + leaf, leaf=leaf, most_elsewhere=0.5)
 
 
 def namespaces(shop, baits):
-    """Programs in mount namespaces that the user made, with a FIFO, a device and a terminal as debug file"""
+    """Programs in mount namespaces that the user made, with a FIFO, a device, a terminal and a file of /proc as debug file"""
     if not may_make_namespaces():
         raise cameo.Skip("users may not make namespaces here")
-    commands = {"ns-fifo": baits.fifo("ns.fifo"), "ns-device": baits.device("ns.zero"), "ns-tty": baits.terminal()}
+    commands = {"ns-fifo": baits.fifo("ns.fifo"), "ns-device": baits.device("ns.zero"), "ns-tty": baits.terminal(),
+                "ns-proc": MADE_BY_KERNEL}
     for name, bait in commands.items():
         commands[name] = in_mount_namespace(shop, name, bait)
     baits.opened()

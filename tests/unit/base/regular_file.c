@@ -138,6 +138,29 @@ static void nothing_else_is_opened(void **state)
 	end(&p);
 }
 
+/* They look like regular files, but reading them has effects, may block or never ends. */
+static void what_the_kernel_makes_is_refused(void **state)
+{
+	static const char *const paths[] = { "/proc/kmsg", "/proc/kallsyms", "/proc/self/mem",
+					     "/sys/kernel/mm/transparent_hugepage/enabled" };
+	_cleanup_(closep) int watch = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	_cleanup_(closep) int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct regular_file_query q = { .root = -1, .is_of_proc = true };
+	struct regular_file_info info;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (access(paths[i], F_OK) < 0)
+			continue;
+		assert_true(inotify_add_watch(watch, paths[i], IN_OPEN) >= 0);
+		assert_int_equal(regular_file_open(paths[i], NULL), -ENOENT);
+		assert_int_equal(regular_file_open_in(root, paths[i], true, 0), -ENOENT);
+		assert_false(was_opened(watch));
+	}
+	q.path = "/proc/self/mem";
+	closep(&(int){ regular_file_find(&q, &info) });
+	assert_true(was_opened(watch));
+}
+
 static void links_do_not_lead_out_of_the_root(void **state)
 {
 	struct place p;
@@ -166,5 +189,5 @@ static void links_of_proc_are_not_followed(void **state)
 }
 
 TEST_GROUP(test_regular_file, TEST(a_regular_file_is_opened_for_reading),
-	   TEST(nothing_else_is_opened), TEST(links_do_not_lead_out_of_the_root),
-	   TEST(links_of_proc_are_not_followed))
+	   TEST(nothing_else_is_opened), TEST(what_the_kernel_makes_is_refused),
+	   TEST(links_do_not_lead_out_of_the_root), TEST(links_of_proc_are_not_followed))

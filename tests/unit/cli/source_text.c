@@ -78,9 +78,7 @@ static void files_that_the_kernel_makes_are_not_read(void **state)
 	const struct source_query q = { .path = "/proc/self/maps" };
 	struct source_text *t;
 
-	assert_int_equal(source_text_open(&t, &q, NULL), 0);
-	assert_int_equal(source_text_n_lines(t), 0);
-	source_text_free(t);
+	assert_int_equal(source_text_open(&t, &q, NULL), -ENOENT);
 }
 
 TEST_GROUP(test_source_text, COMMAND_TEST(lines_are_counted_from_one),

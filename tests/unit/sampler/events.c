@@ -91,7 +91,7 @@ static void refuses_places_that_do_not_exist(void **state)
 	assert_refused("uprobe:/proc/self/exe:a_place_in_this_program+0xfffffffffff", -ENOENT,
 		       "is outside of the code");
 	assert_refused("uretprobe:/proc/self/exe:x+1", -EINVAL, "cannot have an offset");
-	assert_refused("uprobe:/proc/version:x", -ENOEXEC, "is not a program or library");
+	assert_refused("uprobe:/etc/passwd:x", -ENOEXEC, "is not a program or library");
 	assert_refused("uprobe:lib-that-is-not-there:x", -ENOENT, "use its path");
 }
 

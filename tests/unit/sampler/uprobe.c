@@ -194,7 +194,7 @@ static void what_cannot_be_probed_is_refused(void **state)
 	assert_refused(OWN("operator+"), 0, -ENOENT, "cannot find function \"operator+\" in");
 #undef OWN
 	assert_refused("uprobe:/nowhere/x:f", 0, -ENOENT, "cannot open \"/nowhere/x\"");
-	assert_refused("uprobe:/proc/version:f", 0, -ENOEXEC, "is not a program or library");
+	assert_refused("uprobe:/etc/passwd:f", 0, -ENOEXEC, "is not a program or library");
 	assert_refused("uprobe:no-such-library:f", 0, -ENOENT, "cannot find a library or program");
 	assert_refused("uprobe:no-such-library:f", (uint32_t)getpid(), -ENOENT,
 		       "has not mapped a file \"no-such-library\"");

@@ -77,6 +77,14 @@ static void refuses_files_of_another_user(void **state)
 		fd = jit_files_map_at(d.fd, 7, 1234);
 		assert_true(fd >= 0);
 		close(fd);
+		/* root's file counts for all, unless they may not read it */
+		assert_int_equal(chown(path, 0, 0), 0);
+		assert_int_equal(chmod(path, 0644), 0);
+		fd = jit_files_map_at(d.fd, 7, 1234);
+		assert_true(fd >= 0);
+		close(fd);
+		assert_int_equal(chmod(path, 0640), 0);
+		assert_int_equal(jit_files_map_at(d.fd, 7, 1234), -EPERM);
 	}
 	remove_root(&d);
 }
