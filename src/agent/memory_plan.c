@@ -62,19 +62,21 @@ enum {
 
 /*
  * Thousandths of the memory that is divided: tables, the symbolizer, the readers, four equal caches
- * and queues, and the counts, which may exceed their limit by a quarter: 250 + 210 + 200 + 70 +
- * 4 * 42 + 70 * 5/4 + 14.
+ * and queues, mappings, and the counts, which may exceed their limit by a quarter: 250 + 210 + 200
+ * + 70 + 4 * 36 + 24 + 70 * 5/4 + 14.
  */
 enum {
 	TABLES = 250,
 	WORKER_RSS = 210,
 	READERS = 200,
 	LANG_READER = 70,
-	CACHE = 42,
+	CACHE = 36,
+	MAPPINGS = 24,
 	COUNTS = 70,
 	PART = 14,
 };
-_Static_assert(TABLES + WORKER_RSS + READERS + LANG_READER + 4 * CACHE + COUNTS * 5 / 4 + PART <=
+_Static_assert(TABLES + WORKER_RSS + READERS + LANG_READER + 4 * CACHE + MAPPINGS + COUNTS * 5 / 4 +
+			       PART <=
 		       MILLE,
 	       "the parts are more than the whole");
 
@@ -155,6 +157,7 @@ static void share(struct memory_plan *p, uint64_t shared)
 	unit = (shared - p->worker_rss - p->readers - p->lang_reader) /
 	       (MILLE - WORKER_RSS - READERS - LANG_READER);
 	p->tables = unit * TABLES;
+	p->mappings = unit * MAPPINGS;
 	p->addresses = p->symbols = p->scripts = p->backlog = unit * CACHE;
 	/* the symbolizer process holds the symbol tables, in its heap */
 	p->worker += p->symbols;
@@ -230,5 +233,6 @@ uint64_t memory_plan_total(const struct memory_plan *p, uint32_t n_cpus)
 	return p->fixed_bytes + p->hung_bytes + p->ring_bytes +
 	       sideband_total(n_cpus, p->sideband_bytes) + p->opened_maps + p->copies +
 	       p->queue_bytes + p->tables + p->worker_rss + p->readers + p->lang_reader +
-	       p->addresses + p->scripts + p->backlog + p->counts + p->counts / 4 + p->part;
+	       p->mappings + p->addresses + p->scripts + p->backlog + p->counts + p->counts / 4 +
+	       p->part;
 }

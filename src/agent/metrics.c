@@ -263,6 +263,7 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 	put_labelled(out, memory, "of", "generated_code", s->jit_symbols_bytes);
 	put_labelled(out, memory, "of", "window", s->sample_counts_bytes);
 	put_labelled(out, memory, "of", "copied_files", s->copies_bytes);
+	put_labelled(out, memory, "of", "mappings", s->session.procs.mappings_bytes);
 	put_labelled(out, memory, "of", "backlog", s->session.backlog_bytes);
 	put_labelled(out, memory, "of", "unwind_tables", t->used_bytes);
 	counter(out, "cameo_memory_shrunk_total", s->n_shrunk,

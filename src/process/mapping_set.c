@@ -22,6 +22,7 @@
 #include "unwind/tables.h"
 
 struct mapping_set {
+	struct mapping_budget *budget; /* may be NULL */
 	uint32_t refs;
 	bool dirty;
 	struct {
@@ -30,13 +31,63 @@ struct mapping_set {
 	struct unwind_process published; /* n_mappings 0: not published */
 };
 
-struct mapping_set *mapping_set_new(void)
+struct mapping_set *mapping_set_new(struct mapping_budget *budget)
 {
 	struct mapping_set *m = calloc(1, sizeof(*m));
 
-	if (m)
-		m->refs = 1;
+	if (!m)
+		return NULL;
+	m->budget = budget;
+	m->refs = 1;
 	return m;
+}
+
+/* ---- memory ------------------------------------------------------------------------------- */
+
+static size_t bytes_of(const struct mapping_set *m)
+{
+	return m->maps.cap * sizeof(*m->maps.data);
+}
+
+/* The array doubles when it grows. */
+static bool may_hold(const struct mapping_set *m, size_t n)
+{
+	const struct mapping_budget *b = m->budget;
+	size_t others, cap = m->maps.cap ? m->maps.cap : 1;
+
+	if (!b || !b->max_bytes || n <= MAPPING_SET_SMALL)
+		return true;
+	while (cap < n)
+		cap *= 2;
+	others = b->used_bytes - bytes_of(m);
+	return others < b->max_bytes && cap * sizeof(*m->maps.data) <= (b->max_bytes - others) / 2;
+}
+
+/* Makes room for @n mappings. Returns 0, -ENOSPC or -ENOMEM. */
+static int reserve(struct mapping_set *m, size_t n)
+{
+	size_t before = bytes_of(m);
+	int r = 0;
+
+	if (n <= m->maps.cap)
+		return 0;
+	if (!may_hold(m, n))
+		r = -ENOSPC;
+	if (r == 0)
+		r = vec_reserve(&m->maps, n);
+	if (m->budget && r == 0)
+		m->budget->used_bytes += bytes_of(m) - before;
+	if (m->budget && r < 0)
+		m->budget->n_refused++;
+	return r;
+}
+
+static void release(struct mapping_set *m)
+{
+	if (m->budget)
+		m->budget->used_bytes -= bytes_of(m);
+	vec_fini(&m->maps);
+	free(m);
 }
 
 struct mapping_set *mapping_set_ref(struct mapping_set *m)
@@ -51,8 +102,7 @@ void mapping_set_unref(struct mapping_set *m, struct unwind_tables *tables, uint
 		return;
 	if (m->published.n_mappings)
 		unwind_tables_retire_mappings(tables, &m->published, now_ns);
-	vec_fini(&m->maps);
-	free(m);
+	release(m);
 }
 
 struct mapping_set *mapping_set_own(struct mapping_set *m, struct unwind_tables *tables,
@@ -62,8 +112,8 @@ struct mapping_set *mapping_set_own(struct mapping_set *m, struct unwind_tables 
 
 	if (m->refs == 1)
 		return m;
-	copy = mapping_set_new();
-	if (!copy || vec_reserve(&copy->maps, m->maps.len) < 0) {
+	copy = mapping_set_new(m->budget);
+	if (!copy || reserve(copy, m->maps.len) < 0) {
 		mapping_set_unref(copy, tables, now_ns);
 		return NULL;
 	}
@@ -129,11 +179,13 @@ static int add_replacing(struct mapping_set *m, const struct unwind_mapping *map
 	struct unwind_mapping piece[3];
 	size_t at = first_above(m, map->start), end = at, n = 0;
 	const struct unwind_mapping *x;
+	int r;
 
 	if (map->end <= map->start)
 		return 0;
-	if (vec_reserve(&m->maps, m->maps.len + 2) < 0)
-		return -ENOMEM;
+	r = reserve(m, m->maps.len + 2);
+	if (r < 0)
+		return r;
 	x = m->maps.data;
 	while (end < m->maps.len && x[end].start < map->end)
 		end++;

@@ -7,6 +7,7 @@
  * mappings. process_table.c owns the sets; one thread.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "bpf/shared/abi.h"
@@ -14,8 +15,23 @@
 struct mapping_set;
 struct unwind_tables;
 
-struct mapping_set *
-mapping_set_new(void); /* Returns a set with one reference, or NULL if memory ran out. */
+/*
+ * The memory of all sets together. A user may have thousands of processes with 65,530 mappings
+ * each, so a set may only become as large as half of what is free, which leaves room for others
+ * however many sets grow; up to MAPPING_SET_SMALL mappings it always may. All zeros: no limit.
+ */
+struct mapping_budget {
+	size_t max_bytes, used_bytes;
+	uint64_t n_refused; /* mappings that found no room */
+};
+
+enum { MAPPING_SET_SMALL = 256 };
+
+/*
+ * Returns a set with one reference, or NULL if memory ran out. @budget is borrowed until the set is
+ * freed; NULL: no limit.
+ */
+struct mapping_set *mapping_set_new(struct mapping_budget *budget);
 struct mapping_set *mapping_set_ref(struct mapping_set *m);
 /*
  * Drops a reference. The last one frees the set and retires its published copy. @m may be
@@ -25,7 +41,7 @@ void mapping_set_unref(struct mapping_set *m, struct unwind_tables *tables, uint
 
 /*
  * Returns a set with the same mappings that is not shared: @m itself if it has a single
- * reference, else a copy, with the reference to @m dropped. NULL if memory ran out.
+ * reference, else a copy, with the reference to @m dropped. NULL if memory or the budget ran out.
  */
 struct mapping_set *mapping_set_own(struct mapping_set *m, struct unwind_tables *tables,
 				    uint64_t now_ns);
@@ -38,7 +54,7 @@ struct mapping_set *mapping_set_own(struct mapping_set *m, struct unwind_tables 
  * generated code that a language runtime reported, since runtimes commit such memory bit by
  * bit.
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0; -ENOSPC if the budget has no room; -ENOMEM.
  */
 int mapping_set_add(struct mapping_set *m, const struct unwind_mapping *map);
 

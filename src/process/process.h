@@ -25,6 +25,7 @@ struct process_table_stats {
 	uint64_t n_sideband_lost;
 	uint64_t n_corrected;      /* programs whose start or exit was not in the side-band */
 	uint64_t n_decisions;      /* of rules, about which programs are profiled */
-	uint64_t n_mappings_full;  /* attempts to publish mappings without room in the arena */
+	uint64_t mappings_bytes;   /* of all programs' mappings */
+	uint64_t n_mappings_full;  /* mappings, or attempts to publish them, without room */
 	uint64_t n_processes_full; /* those without room in the BPF map of processes */
 };

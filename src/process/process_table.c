@@ -26,6 +26,9 @@
 #include "process/runtimes.h"
 #include "sampler/sampler.h"
 
+/* The default limit of all mappings together, which has room for two million. */
+enum { MAPPINGS_BYTES = 64 << 20 };
+
 struct process_table {
 	struct programs programs;
 	bool follow_only;
@@ -41,8 +44,14 @@ int process_table_new(struct process_table **out, struct file_table *files,
 	p->programs.files = files;
 	p->programs.tables = tables;
 	p->programs.sampler = sampler;
+	p->programs.mappings.max_bytes = MAPPINGS_BYTES;
 	*out = p;
 	return 0;
+}
+
+void process_table_set_mappings_max(struct process_table *p, size_t bytes)
+{
+	p->programs.mappings.max_bytes = bytes;
 }
 
 void process_table_set_langs(struct process_table *p, struct langs *langs)
@@ -451,4 +460,6 @@ void process_table_each_file(struct process_table *p, uint64_t now_ns, process_t
 void process_table_stats(const struct process_table *p, struct process_table_stats *out)
 {
 	*out = p->programs.stats;
+	out->mappings_bytes = p->programs.mappings.used_bytes;
+	out->n_mappings_full += p->programs.mappings.n_refused;
 }

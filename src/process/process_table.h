@@ -15,6 +15,7 @@
  * and process_table_publish() before samples are read. One thread.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/cleanup.h"
@@ -33,6 +34,9 @@ struct unwind_tables;
 int process_table_new(struct process_table **out, struct file_table *files,
 		      struct unwind_tables *tables, struct sampler *sampler);
 void process_table_free(struct process_table *p);
+
+/* Limits the memory of all mappings together. */
+void process_table_set_mappings_max(struct process_table *p, size_t bytes);
 
 /*
  * From now on, queries language runtimes for the regions of their generated code. @langs is

@@ -141,7 +141,7 @@ static int programs_reread(struct programs *p, struct program *e, uint64_t now_n
 		return -ESRCH;
 	if (e->next_reread_ns > now_ns)
 		return 0;
-	fresh = mapping_set_new();
+	fresh = mapping_set_new(&p->mappings);
 	if (!fresh)
 		return -ENOMEM;
 	e->maps = fresh;

@@ -154,7 +154,7 @@ struct program *programs_add(struct programs *p, uint32_t pid, uint64_t start_ns
 	e->info.pid = pid;
 	e->info.start_ns = start_ns;
 	e->selection = old ? old->selection : p->selection.rules.unknown;
-	e->maps = mapping_set_new();
+	e->maps = mapping_set_new(&p->mappings);
 	if (!e->maps) {
 		free(e);
 		return NULL;

@@ -15,13 +15,13 @@
 #include "base/index.h"
 #include "base/vec.h"
 #include "process/executables.h"
+#include "process/mapping_set.h"
 #include "process/process.h"
 #include "process/process_rules.h"
 #include "process/runtimes.h"
 
 struct file_table;
 struct langs;
-struct mapping_set;
 struct replaced;
 struct sampler;
 struct unwind_tables;
@@ -76,6 +76,7 @@ struct programs {
 		VEC(uint32_t);
 	} free_slots;
 	struct index by_pid; /* maps to a slot */
+	struct mapping_budget mappings;
 	struct executables executables;
 	struct program_decisions selection;
 	struct {

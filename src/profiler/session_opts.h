@@ -29,6 +29,7 @@ struct session_opts {
 	 */
 	size_t max_backlog_bytes;
 	uint64_t max_copies_bytes; /* of files of remote file systems; 0: 64 MiB */
+	size_t max_mappings_bytes; /* of the mappings of all processes; 0: 64 MiB */
 	/*
 	 * Limits of the reader processes that make unwind tables (src/reader): their number, and
 	 * the heap of each. 0: two, of 128 MiB.

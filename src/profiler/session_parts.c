@@ -173,6 +173,8 @@ static int create_tables(struct session_parts *p, const struct session_opts *o,
 	}
 	if (r == 0) {
 		process_table_set_langs(p->procs, p->langs);
+		if (o->max_mappings_bytes)
+			process_table_set_mappings_max(p->procs, o->max_mappings_bytes);
 		r = jit_symbols_new(&p->jits, p->procs);
 	}
 	if (r == 0 && o->jit_reader_bytes)

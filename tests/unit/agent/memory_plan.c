@@ -54,6 +54,8 @@ static void check(const struct memory_plan *p, uint32_t n_cpus)
 	assert_true(p->tables >= MIB);
 	assert_true(p->backlog >= 160 << 10 && p->counts >= 256 << 10);
 	assert_true(p->window <= p->counts);
+	/* the mappings of a hundred processes */
+	assert_true(p->mappings >= 100 << 10);
 	assert_true(p->copies >= MIB / 2 && p->copies <= 64 * MIB);
 	assert_true(p->opened_maps >= MIB / 4 && p->opened_maps <= 4 * MIB);
 	assert_true(p->n_hung >= 1 && p->n_hung <= HUNG_MAX && p->hung_bytes);
@@ -170,6 +172,7 @@ static void the_default_limit_suits_a_small_machine_and_not_a_large_one(void **s
 	assert_int_equal(p.sideband_bytes, 256 << 10);
 	assert_int_equal(p.queue_bytes, 8 * MIB);
 	assert_true(p.tables > 18 * MIB);
+	assert_true(p.mappings > 3 * MIB / 2);
 	in.n_cpus = CPUS_MAX;
 	assert_int_equal(memory_plan_make(&p, &in, NULL), -EINVAL);
 	/* the smallest limit of the configuration */

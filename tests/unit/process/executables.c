@@ -41,7 +41,7 @@ static int on_map(void *ctx, const struct proc_map *m)
 
 static void begin(struct fixture *f)
 {
-	*f = (struct fixture){ .maps = mapping_set_new() };
+	*f = (struct fixture){ .maps = mapping_set_new(NULL) };
 	machine_init(&f->machine);
 	assert_int_equal(proc_maps_read((int)getpid(), PROC_MAPS_EXEC, on_map, f, NULL), 0);
 	assert_int_not_equal(f->own.file, FILE_ID_NONE);
@@ -104,7 +104,7 @@ static void other_executables_are_not(void **state)
 	f.description.vms[0].vm = VM;
 	/* the process runs another program by now: its code is elsewhere */
 	mapping_set_unref(f.maps, f.machine.tables, 0);
-	f.maps = mapping_set_new();
+	f.maps = mapping_set_new(NULL);
 	assert_int_equal(mapping_set_add(f.maps, &(struct unwind_mapping){ .start = 0x1000,
 									   .end = 0x9000,
 									   .file = f.own.file,

@@ -24,7 +24,7 @@ static void add(struct mapping_set *m, struct unwind_mapping map)
 
 static void a_mapping_in_the_middle_splits_the_old_one(void **state)
 {
-	struct mapping_set *m = mapping_set_new();
+	struct mapping_set *m = mapping_set_new(NULL);
 
 	add(m, file_map(0x1000, 0x9000, 1, 0));
 	add(m, file_map(0x3000, 0x4000, 2, 0x500));
@@ -38,7 +38,7 @@ static void a_mapping_in_the_middle_splits_the_old_one(void **state)
 
 static void adjoining_generated_code_is_one_mapping(void **state)
 {
-	struct mapping_set *m = mapping_set_new();
+	struct mapping_set *m = mapping_set_new(NULL);
 
 	for (uint64_t i = 0; i < 1000; i++)
 		add(m, anonymous(0x10000 + i * 0x1000, 0x11000 + i * 0x1000));
@@ -49,7 +49,7 @@ static void adjoining_generated_code_is_one_mapping(void **state)
 
 static void changing_a_copy_does_not_change_the_shared_set(void **state)
 {
-	struct mapping_set *parent = mapping_set_new(), *child;
+	struct mapping_set *parent = mapping_set_new(NULL), *child;
 
 	add(parent, file_map(0x1000, 0x2000, 1, 0));
 	child = mapping_set_own(mapping_set_ref(parent), NULL, 0);
@@ -67,7 +67,7 @@ static void agrees_with_a_page_array_under_random_changes(void **state)
 {
 	enum { PAGES = 64, STEPS = 3000 };
 	uint32_t owner[PAGES] = { 0 };
-	struct mapping_set *m = mapping_set_new();
+	struct mapping_set *m = mapping_set_new(NULL);
 
 	srandom(3);
 	for (uint32_t step = 1; step <= STEPS; step++) {
@@ -90,7 +90,55 @@ static void agrees_with_a_page_array_under_random_changes(void **state)
 	mapping_set_unref(m, NULL, 0);
 }
 
-TEST_GROUP(test_mapping_set, TEST(a_mapping_in_the_middle_splits_the_old_one),
+enum {
+	HOARDERS = 64,
+	HOARD = 60000,
+	BUDGET = 2 << 20,
+	SMALL_BYTES = HOARDERS * MAPPING_SET_SMALL * sizeof(struct unwind_mapping),
+};
+
+/* Adds @n mappings that cannot be merged. Returns how many found room. */
+static uint32_t hoard(struct mapping_set *m, uint32_t n)
+{
+	uint32_t added = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct unwind_mapping map = file_map(i * 0x2000, i * 0x2000 + 0x1000, 1, 0);
+
+		added += mapping_set_add(m, &map) == 0;
+	}
+	return added;
+}
+
+static void however_many_sets_grow_others_find_room(void **state)
+{
+	struct mapping_budget budget = { .max_bytes = BUDGET };
+	struct mapping_set *all[HOARDERS], *later, *child;
+
+	for (int i = 0; i < HOARDERS; i++) {
+		all[i] = mapping_set_new(&budget);
+		assert_in_range(hoard(all[i], HOARD), MAPPING_SET_SMALL - 2, HOARD - 1);
+		assert_true(budget.used_bytes <= BUDGET + SMALL_BYTES);
+	}
+	assert_true(budget.n_refused > 0);
+	/* what is known of a set does not change if there is no room for more */
+	assert_true(mapping_set_count(all[0]) > 4096);
+	child = mapping_set_own(mapping_set_ref(all[0]), NULL, 0);
+	assert_null(child);
+	mapping_set_unref(all[0], NULL, 0);
+	later = mapping_set_new(&budget);
+	assert_int_equal(hoard(later, MAPPING_SET_SMALL - 2), MAPPING_SET_SMALL - 2);
+	mapping_set_unref(later, NULL, 0);
+	for (int i = 0; i < HOARDERS; i++)
+		mapping_set_unref(all[i], NULL, 0);
+	assert_int_equal(budget.used_bytes, 0);
+	later = mapping_set_new(&budget);
+	assert_true(hoard(later, HOARD) > 16384);
+	mapping_set_unref(later, NULL, 0);
+}
+
+TEST_GROUP(test_mapping_set, TEST(however_many_sets_grow_others_find_room),
+	   TEST(a_mapping_in_the_middle_splits_the_old_one),
 	   TEST(adjoining_generated_code_is_one_mapping),
 	   TEST(changing_a_copy_does_not_change_the_shared_set),
 	   TEST(agrees_with_a_page_array_under_random_changes))
