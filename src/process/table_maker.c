@@ -106,15 +106,17 @@ static void note_absence(struct table_maker *m, uint32_t id)
 static void on_table(void *ctx, uint32_t id, int result, const struct flat_table *table)
 {
 	struct table_maker *m = ctx;
+	struct mapped_file *file = find(m, id);
 
 	if (result < 0 && !has_no_table(result)) {
 		note_failure(m, id, result);
 		return;
 	}
-	find(m, id)->n_failures = 0;
+	file->n_failures = 0;
 	if (!table)
 		note_absence(m, id);
-	else if (unwind_tables_put(m->opts.tables, id, table, clock_monotonic_ns(), NULL) < 0 &&
+	else if (unwind_tables_put(m->opts.tables, id, mapped_file_owner(file), table,
+				   clock_monotonic_ns(), NULL) < 0 &&
 		 state_of(m, id) == FILE_TABLE_NOT_READY)
 		unwind_tables_set_absent(m->opts.tables, id);
 }

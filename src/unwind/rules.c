@@ -153,6 +153,18 @@ uint32_t unwind_rules_sweep(struct unwind_rules *d, const struct rule_set *used)
 	return n_unused;
 }
 
+int unwind_rules_find(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)
+{
+	struct rule_key key = { .array = d->array, .rule = rule };
+	uint32_t id;
+
+	if (!index_find(&d->by_rule, rule_hash(rule), rule_is, &key, &id))
+		return -ENOSPC;
+	rule_set_remove(&d->unused, id);
+	*out_id = (uint16_t)id;
+	return 0;
+}
+
 static int add_or_find(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)
 {
 	struct rule_key key = { .array = d->array, .rule = rule };

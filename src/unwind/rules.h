@@ -54,6 +54,9 @@ void unwind_rules_free(struct unwind_rules *d);
 /* Finds or adds @rule. Returns 0 and *@out_id, -ENOSPC if the array is full, or -ENOMEM. */
 int unwind_rules_add(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id);
 
+/* Finds @rule. Returns 0 and *@out_id, or -ENOSPC if the dictionary does not have it. */
+int unwind_rules_find(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id);
+
 /*
  * Frees rules that are not in @used, the ids that rows have, and were not in that of the previous
  * call either. A walk may still use the rule of a row that has gone, so the calls must be

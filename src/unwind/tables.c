@@ -20,6 +20,7 @@ enum {
 	RUN_ROWS = 1 << 16, /* a run ends once it has this many rows; a page has at most as many */
 	PAGE_UNITS = sizeof(struct unwind_page) / 4,
 	MAPPING_UNITS = sizeof(struct unwind_mapping) / 4,
+	RULES_OF_OWNER = UNWIND_RULES_MAX / 4,
 };
 
 struct run {
@@ -34,6 +35,8 @@ struct file_space {
 	uint64_t n_rows;
 	uint64_t used_ns;      /* when it was last found in use */
 	uint64_t wanted_units; /* if FULL, the units that it needs; else 0 */
+	uint32_t owner;
+	uint32_t n_rules; /* that its table added to the dictionary */
 };
 
 /*
@@ -154,6 +157,7 @@ static void space_release(struct unwind_tables *t, struct file_space *s, uint64_
 	vec_fini(&s->runs);
 	t->n_rows -= s->n_rows;
 	s->n_rows = 0;
+	s->n_rules = 0;
 }
 
 /* Copies the rows, run by run; @entry[i] becomes the entry of page i. */
@@ -296,12 +300,39 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 	return r < 0 ? r : n;
 }
 
-/* Translates the ids of the rules that a table has to those of the dictionary. */
-static int translate_rules(struct unwind_tables *t, const struct flat_table *table, uint16_t *ids)
+/*
+ * The number of rules that another table of @owner may add. Any user can make files with as many
+ * rules as the dictionary has room for, which those of others would lack.
+ */
+static uint32_t rules_left(const struct unwind_tables *t, uint32_t owner)
+{
+	uint32_t n = 0;
+
+	if (!owner)
+		return UNWIND_RULES_MAX;
+	for (size_t i = 0; i < t->space.len; i++)
+		n += t->space.data[i].owner == owner ? t->space.data[i].n_rules : 0;
+	return n < RULES_OF_OWNER ? RULES_OF_OWNER - n : 0;
+}
+
+static uint32_t n_rules(const struct unwind_tables *t)
+{
+	return t->rules.n - t->rules.n_free;
+}
+
+/*
+ * Translates the ids of the rules that a table has to those of the dictionary, to which it may add
+ * *@left.
+ */
+static int translate_rules(struct unwind_tables *t, const struct flat_table *table, uint32_t *left,
+			   uint16_t *ids)
 {
 	for (uint32_t i = 0; i < table->head.n_rules; i++) {
-		int r = unwind_rules_add(&t->rules, &table->rules[i], &ids[i]);
+		uint32_t before = n_rules(t);
+		int r = *left ? unwind_rules_add(&t->rules, &table->rules[i], &ids[i])
+			      : unwind_rules_find(&t->rules, &table->rules[i], &ids[i]);
 
+		*left -= n_rules(t) - before;
 		t->n_rules_full += r == -ENOSPC;
 		if (r == -ENOSPC)
 			ids[i] = UNWIND_RULE_NONE;
@@ -312,12 +343,12 @@ static int translate_rules(struct unwind_tables *t, const struct flat_table *tab
 }
 
 /* Copies the pages of a table, with the rules of the dictionary. */
-static int copy_pages(struct unwind_tables *t, const struct flat_table *table,
+static int copy_pages(struct unwind_tables *t, const struct flat_table *table, uint32_t *rules_left,
 		      struct unwind_pages *out)
 {
 	uint32_t n_pages = table->head.n_pages, n_rows = table->head.n_rows;
 	_cleanup_(freep) uint16_t *ids = calloc(table->head.n_rules, sizeof(*ids));
-	int r = ids ? translate_rules(t, table, ids) : -ENOMEM;
+	int r = ids ? translate_rules(t, table, rules_left, ids) : -ENOMEM;
 
 	if (r == 0)
 		r = vec_reserve(&out->start, (size_t)n_pages + 1);
@@ -336,18 +367,25 @@ static int copy_pages(struct unwind_tables *t, const struct flat_table *table,
 	return 0;
 }
 
-int64_t unwind_tables_put(struct unwind_tables *t, uint32_t file, const struct flat_table *table,
-			  uint64_t now_ns, struct err *err)
+int64_t unwind_tables_put(struct unwind_tables *t, uint32_t file, uint32_t owner,
+			  const struct flat_table *table, uint64_t now_ns, struct err *err)
 {
 	struct unwind_pages pages = { 0 };
 	enum file_table_state state = table->head.unswept ? FILE_TABLE_UNSWEPT : FILE_TABLE_READY;
-	int64_t n = copy_pages(t, table, &pages);
+	uint32_t could_add, can_add;
+	int64_t n;
 
 	unwind_tables_drop(t, file, now_ns);
+	could_add = can_add = rules_left(t, owner);
+	n = copy_pages(t, table, &can_add, &pages);
 	if (n == 0 && pages.n_pages)
 		n = publish_file(t, file, &pages, state, now_ns, err);
 	else
 		unwind_tables_set_absent(t, file);
+	if (n > 0) {
+		t->space.data[file].owner = owner;
+		t->space.data[file].n_rules = could_add - can_add;
+	}
 	unwind_pages_fini(&pages);
 	return n;
 }
@@ -465,7 +503,7 @@ void unwind_tables_stats(const struct unwind_tables *t, struct unwind_tables_sta
 	*out = (struct unwind_tables_stats){
 		.n_files = t->n_files,
 		.n_evicted = t->n_evicted,
-		.n_rules = t->rules.n - t->rules.n_free,
+		.n_rules = n_rules(t),
 		.n_rows = t->n_rows,
 		.n_rules_full = t->n_rules_full,
 		.bytes = unwind_arena_bytes(t->arena),

@@ -9,6 +9,7 @@ import time
 
 import attack
 import cameo
+import tables
 from attack import HOSTILE, HONEST, as_user, user_dir
 from cameo import expect
 
@@ -20,6 +21,8 @@ SCRIPT = "def honest_function(n):\n    return sum(i * i for i in range(n))\nwhil
 
 
 LONG_MS = 10**6
+RULES = 8000  # of a file
+RULE_FILES = 5
 
 
 def refused(agent):
@@ -27,6 +30,17 @@ def refused(agent):
     found = re.findall(r'^\w+\{reason="runtimes"\} (\d+)$', agent.get("/metrics")[1], re.MULTILINE)
     expect(len(found) == 1, "no counter of runtimes without an entry")
     return int(found[0])
+
+
+def rules_refused(agent):
+    return sum(map(int, re.findall(r'^\w+\{reason="unwind_rules"\} (\d+)$', agent.get("/metrics")[1], re.MULTILINE)))
+
+
+def later_stacks(agent, begun):
+    """Returns the stacks of frames.c in the windows from number BEGUN on; by rule: those whose callers were not searched."""
+    found = [(labels, cameo.Stack("frames", names, values[0])) for path in agent.files()[begun:]
+             for names, labels, values in attack.samples_of(path, "frames")]
+    return [s for _, s in found], [s for labels, s in found if labels.get("unwind") != "search"]
 
 
 def start_stopped(path):
@@ -84,4 +98,41 @@ def runtimes(shop):
             cameo.end(*hostile, *([busy] if busy else []))
 
 
-attack.main(runtimes)
+def many_rules(first):
+    """An executable file whose functions have RULES different frame sizes, from FIRST words on."""
+    rows = b"".join(b"\x41\x0e" + tables.uleb(8 * (first + i)) for i in range(RULES))
+    return tables.with_eh_frame(tables.fdes(tables.CIE, [rows], 1, length=RULES))
+
+
+def unwind_rules(shop):
+    """Files with 40,000 unwind rules, more than there is room for: those of others are used, and theirs are counted"""
+    folder, program = user_dir(shop, "rules"), shop.c("run_file", "-O0")
+    later = shop.c("frames", "-fomit-frame-pointer")
+    running = []
+    with attack.Agent(shop, "-F", "199", "--window", "1s") as agent:
+        try:
+            agent.wait(agent.files, "a first window")
+            for i in range(RULE_FILES):
+                path = os.path.join(folder, f"rules-{i}")
+                with open(path, "wb") as f:
+                    f.write(many_rules(1000 + i * RULES))
+                os.chown(path, HOSTILE, HOSTILE)
+                running.append(cameo.spawn(*as_user(HOSTILE, program, LONG_MS, path, tables.PAGE)))
+            agent.wait(lambda: agent.metric("cameo_unwind_rules") > RULES, "many rules")
+            agent.wait(lambda: rules_refused(agent) > 0, "rules without room")
+            for p in running:  # leaves the CPUs to the others
+                p.send_signal(signal.SIGSTOP)
+            begun = len(agent.files())
+            running.append(cameo.spawn(*as_user(HONEST, later, LONG_MS)))
+            agent.wait(lambda: later_stacks(agent, begun)[0], "a stack of a program that starts later")
+            # the first ones may be from before its table was made
+            begun = len(agent.files()) + 1
+            agent.wait(lambda: cameo.total(later_stacks(agent, begun)[0]) >= cameo.ENOUGH, "stacks of a program that starts later")
+            stacks, by_rule = later_stacks(agent, begun)
+        finally:
+            cameo.end(*running)
+    right = [s for s in by_rule if cameo.holds(s, "_start ... main outer middle hot")]
+    expect(cameo.total(right) >= 0.9 * cameo.total(stacks), cameo.show(stacks))
+
+
+attack.main(runtimes, unwind_rules)

@@ -163,7 +163,8 @@ static void dropping_a_table_voids_cached_rules(void **state)
 enum { RULES_EACH = 1000 };
 
 /* Adds a table with rules that no other program has. Returns the number of its rows, or -errno. */
-static int64_t put_program(struct fixture *f, uint32_t file, uint32_t number, uint64_t now_ns)
+static int64_t put_program_of(struct fixture *f, uint32_t owner, uint32_t file, uint32_t number,
+			      uint64_t now_ns)
 {
 	static struct unwind_rule rules[RULES_EACH];
 	static struct unwind_row rows[RULES_EACH];
@@ -181,7 +182,20 @@ static int64_t put_program(struct fixture *f, uint32_t file, uint32_t number, ui
 					      .cfa_off = (int32_t)(number * RULES_EACH + i) * 8 };
 		rows[i] = (struct unwind_row){ (uint16_t)i, (uint16_t)i };
 	}
-	return unwind_tables_put(f->t, file, &table, now_ns, NULL);
+	return unwind_tables_put(f->t, file, owner, &table, now_ns, NULL);
+}
+
+static int64_t put_program(struct fixture *f, uint32_t file, uint32_t number, uint64_t now_ns)
+{
+	return put_program_of(f, 0, file, number, now_ns);
+}
+
+static uint32_t count_rules(const struct fixture *f)
+{
+	struct unwind_tables_stats st;
+
+	unwind_tables_stats(f->t, &st);
+	return st.n_rules;
 }
 
 static void check_program(const struct fixture *f, uint32_t file, uint32_t number)
@@ -250,8 +264,38 @@ static void rules_without_room_are_counted(void **state)
 	fixture_fini(&f);
 }
 
-TEST_GROUP(test_tables, TEST(rules_without_room_are_counted),
-	   TEST(rules_of_a_storm_of_programs_are_forgotten),
+/* Files of one user have a quarter of the dictionary, however many they are. */
+static void one_user_cannot_exhaust_the_rules(void **state)
+{
+	enum { ONE = 64001, OTHER = 64002, SHARE = UNWIND_RULES_MAX / 4 };
+	const uint32_t n_files = UNWIND_RULES_MAX / RULES_EACH + 2;
+	struct unwind_tables_stats st;
+	uint32_t before;
+	struct fixture f;
+
+	fixture_init(&f, 1);
+	before = count_rules(&f);
+	for (uint32_t i = 1; i <= n_files; i++)
+		assert_int_equal(put_program_of(&f, ONE, i, i, 0), RULES_EACH);
+	assert_int_equal(count_rules(&f), before + SHARE);
+	unwind_tables_stats(f.t, &st);
+	assert_int_equal(st.n_rules_full, n_files * RULES_EACH - SHARE);
+	/* the same rules, which are known, cost nothing */
+	assert_int_equal(put_program_of(&f, ONE, n_files + 1, 1, 0), RULES_EACH);
+	check_program(&f, n_files + 1, 1);
+	assert_int_equal(put_program_of(&f, OTHER, n_files + 2, n_files + 2, 0), RULES_EACH);
+	check_program(&f, n_files + 2, n_files + 2);
+	assert_int_equal(put_program(&f, n_files + 3, n_files + 3, 0), RULES_EACH);
+	check_program(&f, n_files + 3, n_files + 3);
+	/* a table that is dropped gives its rules back */
+	unwind_tables_drop(f.t, 1, 0);
+	assert_int_equal(put_program_of(&f, ONE, 1, n_files + 4, 0), RULES_EACH);
+	check_program(&f, 1, n_files + 4);
+	fixture_fini(&f);
+}
+
+TEST_GROUP(test_tables, TEST(one_user_cannot_exhaust_the_rules),
+	   TEST(rules_without_room_are_counted), TEST(rules_of_a_storm_of_programs_are_forgotten),
 	   TEST(a_file_is_ready_once_its_rows_are_in_place), TEST(refuses_ids_out_of_range),
 	   TEST(the_table_unused_for_longest_makes_room_for_another),
 	   TEST(dropping_a_table_voids_cached_rules))

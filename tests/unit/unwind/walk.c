@@ -512,7 +512,7 @@ static void put_rule(struct scene *s, const struct unwind_rule *rule)
 	assert_non_null(bytes);
 	flat_table_write(bytes, &pages, rows.rules, false);
 	assert_int_equal(flat_table_check(&table, bytes, len), 0);
-	assert_true(unwind_tables_put(s->tables, 1, &table, 1, NULL) >= 0);
+	assert_true(unwind_tables_put(s->tables, 1, 0, &table, 1, NULL) >= 0);
 	unwind_pages_fini(&pages);
 	unwind_rows_fini(&rows);
 	free(bytes);
