@@ -22,12 +22,16 @@
 #include "metadata/process_info.h"
 #include "metadata/rules.h"
 
-enum { KEEP_S = 30, PERIOD_S = 1800, SELECTED_MAX = 32 };
+enum { KEEP_S = 30, PERIOD_S = 1800, SELECTED_MAX = 32, SHARE = 3 };
+
+struct counted {
+	uint64_t hash, user;
+};
 
 struct series {
 	struct {
-		VEC(uint64_t);
-	} hashes;
+		VEC(struct counted);
+	} all;
 	struct index by_hash;
 };
 
@@ -101,7 +105,7 @@ int labeler_new(struct labeler **out, const struct labeler_opts *opts, struct er
 
 static void series_fini(struct series *s)
 {
-	vec_fini(&s->hashes);
+	vec_fini(&s->all);
 	index_fini(&s->by_hash);
 }
 
@@ -298,7 +302,7 @@ static bool same_hash(const void *ctx, uint32_t id)
 {
 	const struct hash_key *k = ctx;
 
-	return k->s->hashes.data[id] == k->hash;
+	return k->s->all.data[id].hash == k->hash;
 }
 
 static bool series_has(const struct series *s, uint64_t hash)
@@ -311,11 +315,29 @@ static bool series_has(const struct series *s, uint64_t hash)
 
 size_t labeler_n_series(const struct labeler *l)
 {
-	return l->current.hashes.len + l->previous.hashes.len;
+	return l->current.all.len + l->previous.all.len;
 }
 
-/* Returns true if the series is known or below the limit @max, and counts it. */
-static bool admit(struct labeler *l, struct metadata_labels *labels, size_t max)
+static size_t count_of(const struct series *s, uint64_t user)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->all.len; i++)
+		n += s->all.data[i].user == user;
+	return n;
+}
+
+static bool has_room(const struct labeler *l, uint64_t user, size_t max)
+{
+	size_t n = labeler_n_series(l);
+
+	if (n >= max || !user)
+		return n < max;
+	return count_of(&l->current, user) + count_of(&l->previous, user) < SHARE * (max - n);
+}
+
+/* Returns true if the series is known or there is room for it below the limit @max; counts it. */
+static bool admit(struct labeler *l, struct metadata_labels *labels, uint64_t user, size_t max)
 {
 	uint64_t hash;
 
@@ -323,11 +345,11 @@ static bool admit(struct labeler *l, struct metadata_labels *labels, size_t max)
 	hash = metadata_labels_hash(labels);
 	if (series_has(&l->current, hash))
 		return true;
-	if (!series_has(&l->previous, hash) && labeler_n_series(l) >= max)
+	if (!series_has(&l->previous, hash) && !has_room(l, user, max))
 		return false;
-	if (vec_push(&l->current.hashes, hash) == 0)
+	if (vec_push(&l->current.all, ((struct counted){ hash, user })) == 0)
 		(void)index_add(&l->current.by_hash, (uint32_t)hash,
-				(uint32_t)l->current.hashes.len - 1);
+				(uint32_t)l->current.all.len - 1);
 	return true;
 }
 
@@ -349,17 +371,18 @@ static void keep_service_only(struct metadata_labels *labels)
 			metadata_labels_remove(labels, labels->of[i].name);
 }
 
-bool labeler_limit_series(struct labeler *l, struct metadata_labels *labels, uint64_t now_ns)
+bool labeler_limit_series(struct labeler *l, struct metadata_labels *labels, uint64_t user,
+			  uint64_t now_ns)
 {
 	rotate_periods(l, now_ns);
-	if (admit(l, labels, l->max_series))
+	if (admit(l, labels, user, l->max_series))
 		return false;
 	metadata_labels_remove(labels, "pid");
 	metadata_labels_remove(labels, "cpu");
-	if (admit(l, labels, 2 * l->max_series))
+	if (admit(l, labels, user, 2 * l->max_series))
 		return true;
 	keep_service_only(labels);
-	if (admit(l, labels, 3 * l->max_series))
+	if (admit(l, labels, user, 3 * l->max_series))
 		return true;
 	(void)metadata_labels_put(labels, "service_name", "other");
 	metadata_labels_sort(labels);

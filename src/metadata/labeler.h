@@ -58,8 +58,13 @@ bool labeler_uses(const struct labeler *l, const char *label);
  * Counts @labels as a series. Above the limit they lose pid and cpu; far above it, everything but
  * service_name; further above, service_name becomes "other". Returns true if something was lost.
  * Values are never dropped, only merged into a coarser series.
+ *
+ * A user can start programs of any number of names. So the series of one @user (proc/user.h) other
+ * than root may be at most three times as many as there is room for, which leaves a quarter of the
+ * limit to others.
  */
-bool labeler_limit_series(struct labeler *l, struct metadata_labels *labels, uint64_t now_ns);
+bool labeler_limit_series(struct labeler *l, struct metadata_labels *labels, uint64_t user,
+			  uint64_t now_ns);
 
 /* Number of label sets counted in this half hour and the previous one. */
 size_t labeler_n_series(const struct labeler *l);

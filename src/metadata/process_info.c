@@ -28,6 +28,7 @@
 #include "base/thread.h"
 #include "base/vec.h"
 #include "proc/text.h"
+#include "proc/user.h"
 
 enum {
 	CGROUP_MAX = 8192,
@@ -318,6 +319,7 @@ static int read_fast(const struct process_info_store *s, struct entry *e,
 {
 	struct process_info *p = &e->info;
 
+	p->user = proc_user_of(key->pid);
 	p->cgroup = read_cgroup(s, key->pid);
 	e->has_own_cgroup = p->cgroup && *p->cgroup;
 	if (p->cgroup && !*p->cgroup) {

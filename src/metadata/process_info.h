@@ -28,6 +28,7 @@ enum { PROCESS_INFO_ENV_MAX = 16 };
 struct process_info {
 	uint64_t start_ns;
 	uint32_t pid;
+	uint64_t user; /* proc/user.h */
 	char comm[16];
 	char *exe;    /* as the process sees it; "" for a kernel thread */
 	char *cgroup; /* content of /proc/PID/cgroup, or of the parent's; "" if both were gone */

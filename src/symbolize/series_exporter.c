@@ -209,8 +209,9 @@ static int put_program(struct open_window *w, const struct sample_counts_thread 
 	}
 	w->bytes += profile_bytes(p);
 	if (r == 0) {
-		w->e->stats.n_series_over +=
-			labeler_limit_series(w->e->labeler, &labels, w->now_ns);
+		w->e->stats.n_series_over += labeler_limit_series(
+			w->e->labeler, &labels, process_info ? process_info->user : UINT64_MAX,
+			w->now_ns);
 		if (mode == SYMBOLIZE_OFF)
 			r = metadata_labels_put(&labels, "__name__", "off_cpu");
 		metadata_labels_sort(&labels);

@@ -264,7 +264,7 @@ static void series_beyond_the_limit_lose_labels(void **state)
 		metadata_labels_put(&l, "service_name", text);
 		metadata_labels_put(&l, "pid", text);
 		metadata_labels_put(&l, "comm", text);
-		n_whole += !labeler_limit_series(f.labeler, &l, hour);
+		n_whole += !labeler_limit_series(f.labeler, &l, 0, hour);
 		n_other += !strcmp(metadata_labels_get(&l, "service_name"), "other");
 		metadata_labels_fini(&l);
 	}
@@ -277,11 +277,52 @@ static void series_beyond_the_limit_lose_labels(void **state)
 	metadata_labels_put(&l, "service_name", "3");
 	metadata_labels_put(&l, "pid", "3");
 	metadata_labels_put(&l, "comm", "3");
-	assert_false(labeler_limit_series(f.labeler, &l, hour + 1));
+	assert_false(labeler_limit_series(f.labeler, &l, 0, hour + 1));
 	metadata_labels_put(&l, "comm", "new");
-	assert_false(labeler_limit_series(f.labeler, &l, 2 * hour) &&
-		     labeler_limit_series(f.labeler, &l, 3 * hour));
+	assert_false(labeler_limit_series(f.labeler, &l, 0, 2 * hour) &&
+		     labeler_limit_series(f.labeler, &l, 0, 3 * hour));
 	metadata_labels_fini(&l);
+	fixture_fini(&f);
+}
+
+/* Returns true if a program of that name and pid, of @user, loses no label. */
+static bool is_whole(struct fixture *f, const char *name, int pid, uint64_t user)
+{
+	struct metadata_labels l = { 0 };
+	char text[16];
+	bool lost;
+
+	snprintf(text, sizeof(text), "%d", pid);
+	metadata_labels_put(&l, "service_name", name);
+	metadata_labels_put(&l, "pid", text);
+	lost = labeler_limit_series(f->labeler, &l, user, 3600ULL * CLOCK_SECOND_NS);
+	metadata_labels_fini(&l);
+	return !lost;
+}
+
+static void series_of_one_user_leave_room_for_others(void **state)
+{
+	enum { MAX = 100, ONE = 64001, THIRD = 64003 };
+	struct fixture f;
+	int n = 0, n_third = 0;
+
+	fixture_init(&f, "pid", NULL, 0, MAX);
+	for (int i = 0; i < 10 * MAX; i++)
+		n += is_whole(&f, "hostile", i, ONE);
+	assert_in_range(n, MAX * 7 / 10, MAX * 8 / 10);
+	for (int i = 0; i < MAX; i++)
+		n_third += is_whole(&f, "third", i, THIRD);
+	assert_in_range(n_third, MAX / 8, MAX / 4);
+	assert_true(is_whole(&f, "honest", 1, ONE + 1));
+	assert_true(is_whole(&f, "root", 1, 0));
+	/* names of services are merged in the same way */
+	for (int i = 0; i < 10 * MAX; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "hostile-%d", i);
+		(void)is_whole(&f, name, i, ONE);
+	}
+	assert_true(is_whole(&f, "honest", 1, ONE + 1));
 	fixture_fini(&f);
 }
 
@@ -319,5 +360,6 @@ TEST_GROUP(test_labeler, TEST(names_the_service_by_the_most_specific_source),
 	   TEST(rules_see_labels_that_are_not_exported),
 	   TEST(exited_processes_are_dropped_after_their_last_samples),
 	   TEST(only_the_reader_threads_wait_for_a_process),
-	   TEST(series_beyond_the_limit_lose_labels), TEST(refuses_invalid_options),
+	   TEST(series_beyond_the_limit_lose_labels),
+	   TEST(series_of_one_user_leave_room_for_others), TEST(refuses_invalid_options),
 	   TEST(finds_variables_in_a_text))
