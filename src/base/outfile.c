@@ -3,15 +3,24 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
 
+enum { NAMES_MAX = 100 };
+
 struct outfile {
 	int fd;
-	char *path; /* NULL: standard output */
-	char *temp; /* the name until the commit; NULL: written in place (a device, a pipe) */
+	char *path;      /* NULL: standard output */
+	char *temp;      /* the name until the commit, or NULL */
+	bool is_unnamed; /* neither this nor temp: written in place (a device, a pipe) */
 };
 
 void outfile_free(struct outfile *f)
@@ -32,6 +41,24 @@ static int open_special(struct outfile *f)
 {
 	f->fd = open(f->path, O_WRONLY | O_CLOEXEC);
 	return f->fd < 0 ? -errno : 0;
+}
+
+/* A file without a name gets one by a link of /proc. */
+static int open_unnamed(struct outfile *f)
+{
+	const char *slash = strrchr(f->path, '/');
+	_cleanup_(freep) char *dir =
+		slash ? strndup(f->path, (size_t)(slash - f->path) + 1) : strdup(".");
+
+	if (!dir)
+		return -ENOMEM;
+	if (access("/proc/self/fd", X_OK) < 0)
+		return -errno;
+	f->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+	if (f->fd < 0)
+		return -errno;
+	f->is_unnamed = true;
+	return 0;
 }
 
 static int open_temp(struct outfile *f)
@@ -73,6 +100,8 @@ int outfile_open(struct outfile **out, const char *path, struct err *err)
 			r = -EISDIR;
 		else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
 			r = open_special(f);
+		else if (open_unnamed(f) == 0)
+			r = 0;
 		else
 			r = open_temp(f);
 		if (r < 0)
@@ -84,8 +113,16 @@ int outfile_open(struct outfile **out, const char *path, struct err *err)
 
 int outfile_chown(struct outfile *f, uid_t uid, gid_t gid)
 {
-	if (!f->temp)
-		return 0;
+	int r = 0;
+
+	/* the kernel may not link a file of another user for a program without capabilities */
+	if (f->is_unnamed) {
+		close(f->fd);
+		f->is_unnamed = false;
+		r = open_temp(f);
+	}
+	if (r < 0 || !f->temp)
+		return r;
 	return fchown(f->fd, uid, gid) < 0 ? -errno : 0;
 }
 
@@ -104,10 +141,48 @@ static int write_all(int fd, const char *p, size_t len)
 	return 0;
 }
 
+static int link_to(const struct outfile *f, const char *path)
+{
+	char own[32];
+
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", f->fd);
+	return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
+}
+
+/* A link does not replace a file, so that takes another name, which is renamed. */
+static int give_name(struct outfile *f)
+{
+	const char *slash = strrchr(f->path, '/');
+	int dir_len = slash ? (int)(slash - f->path) + 1 : 0;
+	int r = link_to(f, f->path);
+
+	for (int i = 0; r == -EEXIST && i < NAMES_MAX; i++) {
+		uint32_t n;
+
+		if (getrandom(&n, sizeof(n), 0) != sizeof(n))
+			return -errno;
+		free(f->temp);
+		f->temp = NULL;
+		if (asprintf(&f->temp, "%.*s.%s.%08x", dir_len, f->path, f->path + dir_len, n) <
+		    0) {
+			f->temp = NULL;
+			return -ENOMEM;
+		}
+		r = link_to(f, f->temp);
+	}
+	if (r == 0)
+		return 0;
+	free(f->temp);
+	f->temp = NULL;
+	return r;
+}
+
 int outfile_commit(struct outfile *f, const void *data, size_t len, struct err *err)
 {
 	int r = write_all(f->fd, data, len);
 
+	if (r == 0 && f->is_unnamed)
+		r = give_name(f);
 	if (r == 0 && f->temp && rename(f->temp, f->path) < 0)
 		r = -errno;
 	if (r < 0)

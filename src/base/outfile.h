@@ -2,8 +2,10 @@
 #pragma once
 
 /*
- * Writes a file atomically: the data goes to a temporary file in the same directory, which is
- * renamed when it is complete. Opening fails early if the directory is not writable.
+ * Writes a file atomically: the data goes to a file without a name in the same directory, which
+ * gets its name when it is complete, so a program that is killed leaves nothing. Where the file
+ * system does not support that, and after outfile_chown(), it is a file with a temporary name.
+ * Opening fails early if the directory is not writable.
  */
 #include <stddef.h>
 #include <sys/types.h>
@@ -28,7 +30,7 @@ int outfile_commit(struct outfile *f, const void *data, size_t len, struct err *
  */
 int outfile_chown(struct outfile *f, uid_t uid, gid_t gid);
 
-/* Closes the file; without a commit the temporary file is removed. */
+/* Closes the file; without a commit nothing of it remains. */
 void outfile_free(struct outfile *f);
 
 DEFINE_FREEP(struct outfile, outfile_free)
