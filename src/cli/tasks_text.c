@@ -254,21 +254,43 @@ static int by_change(const void *a, const void *b)
 	return x->group < y->group ? -1 : x->group > y->group;
 }
 
+/*
+ * Returns the groups that @opt shows, largest change first, otherwise in the order of @v. To be
+ * freed; NULL if memory ran out.
+ */
+static struct change *list_groups(const struct tasks_view *v, const struct tasks_text_options *opt,
+				  bool only_changed, size_t *out_n)
+{
+	struct change *all = calloc(v->groups.len + 1, sizeof(*all));
+	size_t n = 0;
+
+	for (size_t i = 0; all && i < v->groups.len; i++) {
+		int64_t by = v->growth ? v->growth[i] : 0;
+
+		if ((by || !only_changed) && is_shown(&v->groups.data[i], opt))
+			all[n++] = (struct change){ i, by };
+	}
+	if (n)
+		qsort(all, n, sizeof(*all), by_change);
+	*out_n = n;
+	return all;
+}
+
+static size_t at_most(const struct tasks_text_options *opt, size_t n)
+{
+	return opt->limit && opt->limit < n ? opt->limit : n;
+}
+
 void tasks_text_put_growth(struct buf *out, const struct tasks_view *v,
 			   const struct tasks_text_options *opt)
 {
-	struct change *all = calloc(v->groups.len + 1, sizeof(*all));
 	char wait[WAIT_LEN];
-	size_t n = 0, n_shown;
+	size_t n, n_shown;
+	struct change *all = list_groups(v, opt, true, &n);
 
 	put_head(out, v);
 	put_findings(out, v);
-	for (size_t i = 0; all && i < v->groups.len; i++)
-		if (v->growth[i] && is_shown(&v->groups.data[i], opt))
-			all[n++] = (struct change){ i, v->growth[i] };
-	if (n)
-		qsort(all, n, sizeof(*all), by_change);
-	n_shown = opt->limit && opt->limit < n ? opt->limit : n;
+	n_shown = at_most(opt, n);
 	for (size_t i = 0; i < n_shown; i++) {
 		buf_printf(out, "%+" PRId64 " in %s: ", all[i].by, wait_text(v->since_ns, wait));
 		put_title(out, v, &v->groups.data[all[i].group]);
@@ -339,6 +361,8 @@ void tasks_text_put_json(struct buf *out, const struct tasks_view *v,
 {
 	const struct task_totals *t = &v->s->totals;
 	struct json j = json_to(out);
+	size_t n, n_shown;
+	struct change *all = list_groups(v, opt, false, &n);
 
 	json_object(&j);
 	json_member_uint(&j, "pid", v->pid);
@@ -355,11 +379,13 @@ void tasks_text_put_json(struct buf *out, const struct tasks_view *v,
 	json_member_uint(&j, "invalid", t->n_invalid);
 	json_member_bool(&j, "all_wait", v->findings.all_wait);
 	put_json_circles(&j, v);
+	n_shown = at_most(opt, n);
+	json_member_uint(&j, "more_groups", n - n_shown);
 	json_member_array(&j, "groups");
-	for (size_t i = 0; i < v->groups.len; i++)
-		if (is_shown(&v->groups.data[i], opt))
-			put_json_group(&j, v, i);
+	for (size_t i = 0; i < n_shown; i++)
+		put_json_group(&j, v, all[i].group);
 	json_array_end(&j);
 	json_object_end(&j);
 	buf_put_byte(out, '\n');
+	free(all);
 }

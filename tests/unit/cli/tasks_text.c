@@ -303,6 +303,24 @@ static void json_is_one_line(void **state)
 		 "{\"function\":\"main.\\\"worker\",\"file\":\"/src/app/main.go\",\"line\":7}");
 }
 
+static void json_has_the_largest_changes_and_counts_the_others(void **state)
+{
+	static const int64_t growth[] = { 1, -9, 5 };
+	const struct tasks_text_options opt = { .limit = 1 };
+	const char *out;
+
+	add("main.a", 0);
+	add("main.b", 0);
+	add("main.c", 0);
+	v.growth = growth;
+	out = print(tasks_text_put_json, &opt);
+	contains(out, "\"more_groups\":2,\"groups\":[{\"count\":1,\"growth\":5,");
+	lacks(out, "\"growth\":1,");
+	v.growth = NULL;
+	out = print(tasks_text_put_json, &opt);
+	contains(out, "\"more_groups\":2,\"groups\":[{\"count\":1,\"state\"");
+}
+
 #define TEXT_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 TEST_GROUP(test_tasks_text, TEXT_TEST(a_group_has_a_title_and_a_stack),
@@ -312,4 +330,5 @@ TEST_GROUP(test_tasks_text, TEXT_TEST(a_group_has_a_title_and_a_stack),
 	   TEXT_TEST(a_deadlock_names_the_locks), TEXT_TEST(the_only_goroutine_may_be_deadlocked),
 	   TEXT_TEST(names_of_the_process_cannot_control_the_terminal),
 	   TEXT_TEST(those_that_grow_come_first), TEXT_TEST(no_growth_is_reported),
-	   TEXT_TEST(changes_beyond_the_limit_are_counted), TEXT_TEST(json_is_one_line))
+	   TEXT_TEST(changes_beyond_the_limit_are_counted), TEXT_TEST(json_is_one_line),
+	   TEXT_TEST(json_has_the_largest_changes_and_counts_the_others))
