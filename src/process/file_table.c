@@ -42,7 +42,13 @@ struct inode {
 	uint32_t owner; /* mapped_file_owner() */
 };
 
-enum { COPIES_MAX = 64 << 20 };
+enum {
+	COPIES_MAX = 64 << 20,
+	/* Descriptors that everything else needs: BPF, child processes, connections, each CPU. */
+	OTHER_FDS = 96,
+	OTHER_FDS_OF_CPU = 4,
+	FDS_MIN = 8,
+};
 
 struct file_table {
 	struct unwind_tables *tables;
@@ -105,16 +111,27 @@ static int create_maker(struct file_table *f, const struct file_table_opts *opts
 	return table_maker_new(&f->maker, &maker);
 }
 
+/* Files may hold half of the descriptors that nothing else needs. */
+static unsigned int choose_fds_max(void)
+{
+	rlim_t others = OTHER_FDS + OTHER_FDS_OF_CPU * (rlim_t)sysconf(_SC_NPROCESSORS_CONF);
+	struct rlimit limit = { 0 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur < others + 2 * FDS_MIN)
+		return FDS_MIN;
+	limit.rlim_cur -= others;
+	return limit.rlim_cur < UINT_MAX ? (unsigned int)(limit.rlim_cur / 2) : UINT_MAX;
+}
+
 int file_table_new(struct file_table **out, const struct file_table_opts *opts)
 {
 	_cleanup_(file_table_freep) struct file_table *f = calloc(1, sizeof(*f));
-	struct rlimit limit = { 0 };
 	int r;
 
 	if (!f)
 		return -ENOMEM;
-	getrlimit(RLIMIT_NOFILE, &limit);
-	f->fds_max = limit.rlim_cur < UINT_MAX ? (unsigned int)(limit.rlim_cur / 2) : UINT_MAX;
+	f->fds_max = choose_fds_max();
 	f->tables = opts->tables;
 	f->context.readers = opts->readers;
 	f->copies_max = COPIES_MAX;

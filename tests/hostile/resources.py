@@ -14,6 +14,7 @@ from cameo import expect, total
 
 FILES = 600
 DESCRIPTORS = 1024
+FEW = 128
 SPARSE = 64 << 30
 
 
@@ -30,6 +31,17 @@ def many_files(shop):
                             wrapper=["prlimit", f"--nofile={DESCRIPTORS}:{DESCRIPTORS}"])
     expect(outcome.metric("cameo_files_refused_total") > 0, outcome.metrics)
     expect(total(outcome.recording.of("mappings")) >= cameo.ENOUGH, outcome.recording.said)
+
+
+def few_descriptors(shop):
+    """An agent with a limit of 128 open files, most of which its own need, serves metrics and writes profiles"""
+    busy = cameo.spawn(shop.link(shop.c("chain", "-g"), "few"), 1000000)
+    try:
+        with attack.Agent(shop, "-F", "199", "--window", "1s", wrapper=["prlimit", f"--nofile={FEW}:{FEW}"]) as agent:
+            agent.wait_samples("few", cameo.ENOUGH)
+            expect(agent.get("/healthz")[0] == 200, agent.said())
+    finally:
+        cameo.end(busy)
 
 
 def sparse_debug_file(shop, build_id="none"):
@@ -90,4 +102,4 @@ def killed_openers(shop):
             cameo.end(busy)
 
 
-attack.main(many_files, sparse_debug_file, sparse_debug_file_with_build_id, killed_symbolizers, killed_openers)
+attack.main(many_files, few_descriptors, sparse_debug_file, sparse_debug_file_with_build_id, killed_symbolizers, killed_openers)
