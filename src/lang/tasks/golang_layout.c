@@ -14,12 +14,11 @@
 #include "elf/gopclntab.h"
 #include "elf/image.h"
 #include "elf/rawsym.h"
-#include "elf/x86_insn.h"
 #include "lang/golang.h"
+#include "lang/golang_code.h"
 #include "lang/tasks/task_memory.h"
 
 enum {
-	CODE_MAX = 512,         /* bytes of a function that are searched */
 	OCCURRENCES_MAX = 32,   /* of a string in the constants */
 	REASON_STRING_LEN = 17, /* of "GC assist marking" */
 	DATA_MAX = 64 << 20,    /* bytes of data that are searched */
@@ -126,85 +125,12 @@ static int find_symbols(const struct elf_image *img, struct golang_layout *out)
 	return 0;
 }
 
-static int find_function(const struct gopclntab *t, const char *name, struct gopclntab_func *out)
-{
-	for (size_t i = 0; i < gopclntab_count(t); i++)
-		if (gopclntab_func_at(t, i, out) == 0 && !strcmp(out->name, name))
-			return 0;
-	return -ENOENT;
-}
-
-/* True if @code begins with a load of 8 bytes from an address relative to the program counter. */
-static bool is_x86_load(const uint8_t *code, size_t len, int32_t *out)
-{
-	if (len < 7 || (code[0] != 0x48 && code[0] != 0x4c) || code[1] != 0x8b ||
-	    (code[2] & 0xc7) != 0x05)
-		return false;
-	memcpy(out, code + 3, sizeof(*out));
-	return true;
-}
-
-static size_t x86_loads(const struct elf_span *code, uint64_t start, uint64_t out[2])
-{
-	struct x86_insn insn;
-	size_t n = 0;
-	int32_t rel;
-
-	for (size_t at = 0; at < code->len && n < 2; at += insn.len) {
-		if (!x86_decode(code->data + at, code->len - at, &insn) || !insn.len)
-			break;
-		if (is_x86_load(code->data + at, insn.len, &rel))
-			out[n++] = start + at + insn.len + (int64_t)rel;
-	}
-	return n;
-}
-
-/*
- * ADRP reg and, within a few instructions, LDAR or LDR of 8 bytes, from what the first register
- * became by ADD; Go's atomic loads are ADRP, ADD, LDAR.
- */
-static size_t arm64_loads(const struct elf_span *code, uint64_t start, uint64_t out[2])
-{
-	uint64_t regs[32] = { 0 };
-	size_t n = 0;
-	uint32_t w;
-
-	for (size_t at = 0; at + 4 <= code->len && n < 2; at += 4) {
-		memcpy(&w, code->data + at, 4);
-		if ((w & 0x9f000000) == 0x90000000) { /* ADRP */
-			int64_t page = (int64_t)((uint64_t)((w >> 5 & 0x7ffff) << 2 | (w >> 29 & 3))
-						 << 43) >>
-				       31;
-
-			regs[w & 31] = ((start + at) & ~0xfffULL) + (uint64_t)page;
-		} else if ((w & 0xffc00000) == 0x91000000) { /* ADD, immediate */
-			regs[w & 31] =
-				regs[w >> 5 & 31] ? regs[w >> 5 & 31] + (w >> 10 & 0xfff) : 0;
-		} else if ((w & 0xfffffc00) == 0xc8dffc00 && regs[w >> 5 & 31]) { /* LDAR */
-			out[n++] = regs[w >> 5 & 31];
-		} else if ((w & 0xffc00000) == 0xf9400000 && regs[w >> 5 & 31]) { /* LDR */
-			out[n++] = regs[w >> 5 & 31] + (w >> 10 & 0xfff) * 8;
-		}
-	}
-	return n;
-}
-
 static int find_loads(const struct elf_image *img, const struct gopclntab *table,
 		      struct golang_layout *out)
 {
-	struct gopclntab_func f;
 	uint64_t loads[2];
-	struct elf_span code;
-	size_t n;
 
-	if (find_function(table, "runtime.forEachGRace", &f) < 0 || f.end <= f.start)
-		return -ENOENT;
-	n = f.end - f.start < CODE_MAX ? f.end - f.start : CODE_MAX;
-	if (elf_image_at_vaddr(img, f.start, n, &code) < 0)
-		return -ENOENT;
-	code.len = n;
-	n = out->uses_lr ? arm64_loads(&code, f.start, loads) : x86_loads(&code, f.start, loads);
-	if (n != 2)
+	if (golang_code_loads(img, table, "runtime.forEachGRace", 8, loads, 2) != 2)
 		return -ENOENT;
 	out->allglen = loads[0];
 	out->allgptr = loads[1];

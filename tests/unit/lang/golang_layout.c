@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where Go keeps its goroutines: of files with and without symbols, and of those that lie. */
+/*
+ * Where Go keeps its goroutines: of files with and without symbols, and of those that lie.
+ *
+ * covers: src/lang/golang_code.c
+ */
 #include "lang/tasks/golang_layout.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "elf/gopclntab.h"
+#include "lang/golang_code.h"
 #include "lang/tasks/task_memory.h"
 #include "tests/test.h"
 #include "tests/unit/elf/fixture.h"
@@ -199,6 +204,57 @@ static void arm64_code_loads_the_list(void **state)
 	assert_int_equal(layout.allgptr, DATA_AT + 0x110);
 }
 
+/* Loads of 4 and 8 bytes are distinguished, and those from the stack are omitted. */
+static void loads_have_a_width(void **state)
+{
+	static const uint8_t narrow[] = { 0x8b, 0x0d, 0x10, 0, 0, 0 };     /* MOVL 16(IP), CX */
+	static const uint8_t high[] = { 0x44, 0x8b, 0x05, 0x20, 0, 0, 0 }; /* MOVL 32(IP), R8 */
+	static const uint8_t stack[] = { 0x48, 0x8b, 0x54, 0x24, 0x10 };   /* MOVQ 16(SP), DX */
+	static const uint8_t wide[] = { 0x4c, 0x8b, 0x0d, 0x30, 0, 0, 0 }; /* MOVQ 48(IP), R9 */
+	struct golang_layout layout;
+	uint64_t out[4];
+
+	add_info("go1.26");
+	add_table("runtime.one");
+	memset(p.text, 0x90, sizeof(p.text));
+	memcpy(p.text, narrow, 6);
+	memcpy(p.text + 6, high, 7);
+	memcpy(p.text + 13, stack, 5);
+	memcpy(p.text + 18, wide, 7);
+	(void)find(EM_X86_64, &layout);
+	assert_int_equal(golang_code_loads(p.img, p.table, "runtime.one", 4, out, 4), 2);
+	assert_int_equal(out[0], TEXT_AT + 6 + 0x10);
+	assert_int_equal(out[1], TEXT_AT + 13 + 0x20);
+	assert_int_equal(golang_code_loads(p.img, p.table, "runtime.one", 8, out, 4), 1);
+	assert_int_equal(out[0], TEXT_AT + 25 + 0x30);
+	assert_int_equal(golang_code_loads(p.img, p.table, "runtime.two", 8, out, 4), 0);
+	assert_true(golang_code_has(p.table, "runtime.one"));
+	assert_false(golang_code_has(p.table, "runtime.two"));
+}
+
+/* A load replaces the address that its register had. */
+static void arm64_loads_have_a_width(void **state)
+{
+	struct golang_layout layout;
+	uint64_t out[4];
+
+	add_info("go1.26");
+	add_table("runtime.one");
+	put_arm64_address(0, 1, DATA_AT + 0x38);
+	put32(p.text + 8, 0x88dffc00 | 1 << 5 | 1);            /* LDARW x1, [x1] */
+	put32(p.text + 12, 0xf9400000 | 1 << 10 | 1 << 5 | 2); /* LDR x2, [x1, #8] */
+	put_arm64_address(16, 27, DATA_AT + 0x40);
+	put32(p.text + 24, 0xb9400000 | 3 << 10 | 27 << 5 | 3); /* LDR w3, [x27, #12] */
+	put_arm64_address(28, 27, DATA_AT + 0x50);
+	put32(p.text + 36, 0xf9400000 | 1 << 10 | 27 << 5 | 3); /* LDR x3, [x27, #8] */
+	(void)find(EM_AARCH64, &layout);
+	assert_int_equal(golang_code_loads(p.img, p.table, "runtime.one", 4, out, 4), 2);
+	assert_int_equal(out[0], DATA_AT + 0x38);
+	assert_int_equal(out[1], DATA_AT + 0x4c);
+	assert_int_equal(golang_code_loads(p.img, p.table, "runtime.one", 8, out, 4), 1);
+	assert_int_equal(out[0], DATA_AT + 0x58);
+}
+
 static void code_without_the_loads_has_no_list(void **state)
 {
 	struct golang_layout layout;
@@ -351,7 +407,8 @@ static void after_the_deadline_there_are_no_reasons(void **state)
 
 TEST_GROUP(test_golang_layout, LAYOUT_TEST(symbols_are_the_list),
 	   LAYOUT_TEST(a_stripped_programs_code_loads_the_list),
-	   LAYOUT_TEST(arm64_code_loads_the_list), LAYOUT_TEST(code_without_the_loads_has_no_list),
+	   LAYOUT_TEST(arm64_code_loads_the_list), LAYOUT_TEST(loads_have_a_width),
+	   LAYOUT_TEST(arm64_loads_have_a_width), LAYOUT_TEST(code_without_the_loads_has_no_list),
 	   LAYOUT_TEST(other_functions_have_no_list),
 	   LAYOUT_TEST(releases_before_the_first_are_refused),
 	   LAYOUT_TEST(other_programs_are_no_go),
