@@ -14,6 +14,7 @@
 #include "proc/maps.h"
 #include "proc/stat.h"
 #include "proc/user.h"
+#include "reader/process_source.h"
 
 enum { N_PROGRAM = 2 }; /* the entries of the program itself */
 
@@ -124,7 +125,7 @@ static void add_program(struct tasks_files *out, uint32_t runtime, int fd, uint6
 		.runtime = runtime,
 		.fd = fd,
 		.code_addr = code,
-		.code_off = TASKS_PROGRAM,
+		.code_off = PROCESS_PROGRAM,
 	};
 }
 

@@ -17,7 +17,7 @@ enum { TASKS_FILES_MAX = 6 };
 struct tasks_file {
 	uint32_t runtime; /* enum task_runtime */
 	int fd;
-	/* The file offset code_off is mapped at code_addr; TASKS_PROGRAM: see there. */
+	/* The file offset code_off is mapped at code_addr; PROCESS_PROGRAM: see there. */
 	uint64_t code_addr, code_off;
 };
 

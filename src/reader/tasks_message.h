@@ -18,14 +18,11 @@
 
 enum { TASKS_STREAM_MAX = 128 << 20 };
 
-/* A value of code_off: code_addr is the address of the lowest code of a program (proc/stat.h). */
-#define TASKS_PROGRAM UINT64_MAX
-
 struct tasks_request {
 	uint32_t runtime;   /* enum task_runtime */
 	uint32_t max;       /* tasks; of more, a sample is read; at most TASKS_MAX */
 	uint64_t code_addr; /* where the process has mapped ... */
-	uint64_t code_off;  /* ... this offset of the runtime's file, the start of a mapping */
+	uint64_t code_off;  /* ... this offset of the runtime's file (process_source.h) */
 	uint32_t limit_ms;  /* the reader ends with what it has after that time */
 	uint32_t reserved;
 };
