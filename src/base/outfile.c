@@ -23,6 +23,27 @@ struct outfile {
 	bool is_unnamed; /* neither this nor temp: written in place (a device, a pipe) */
 };
 
+/*
+ * The environment is set by sudo, but any user can set it for a program that root starts, so it
+ * must be a complete number.
+ */
+static bool id_from_env(const char *name, unsigned int *out)
+{
+	const char *value = getenv(name);
+	char rest;
+
+	return value && sscanf(value, "%u%c", out, &rest) == 1;
+}
+
+int outfile_give_to_sudo_user(struct outfile *f)
+{
+	unsigned int uid, gid;
+
+	if (geteuid() != 0 || !id_from_env("SUDO_UID", &uid) || !id_from_env("SUDO_GID", &gid))
+		return 0;
+	return outfile_chown(f, uid, gid);
+}
+
 void outfile_free(struct outfile *f)
 {
 	if (!f)

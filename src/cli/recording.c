@@ -134,28 +134,6 @@ static int follow_all(struct recording *rec, struct err *err)
 }
 
 /*
- * The environment is set by sudo, but any user can set it for a program that root starts, so it
- * must be a complete number.
- */
-static bool id_from_env(const char *name, unsigned int *out)
-{
-	const char *value = getenv(name);
-	char rest;
-
-	return value && sscanf(value, "%u%c", out, &rest) == 1;
-}
-
-/* Under sudo the file belongs to the user who ran sudo. */
-static int give_to_caller(struct outfile *out)
-{
-	unsigned int uid, gid;
-
-	if (geteuid() != 0 || !id_from_env("SUDO_UID", &uid) || !id_from_env("SUDO_GID", &gid))
-		return 0;
-	return outfile_chown(out, uid, gid);
-}
-
-/*
  * Off-CPU accounting runs in the scheduler, where the helper that finds a task's cgroup works for
  * the unified hierarchy only.
  */
@@ -196,7 +174,7 @@ static int open_output(struct recording *rec, struct err *err)
 
 	if (r < 0)
 		return r;
-	r = give_to_caller(rec->out);
+	r = outfile_give_to_sudo_user(rec->out);
 	return r < 0 ? err_set(err, r, "cannot change the owner of \"%.100s\": %s", path,
 			       strerror(-r))
 		     : 0;
