@@ -1179,6 +1179,20 @@ def golang_tasks():
             for _ in range(i % 9))
 
 
+def golang_heap():
+    """Words to replace in the memory of the process: its variables, and the headers, stacks and counts of records."""
+    rng = random.Random(57)
+    memory = 0x100000
+    for i in range(600):
+        yield b"".join(
+            struct.pack("<HQ", rng.choice((0, 8, 16, 0x100 + rng.randrange(12) * 0x100 + rng.choice((8, 16, 40, 48, 56)),
+                                           0x100 + rng.randrange(12) * 0x100 + rng.randrange(0x100))) & ~rng.choice((0, 7)),
+                        rng.choice((0, 1, 2, 3, 1100, 1101, 1 << 20, memory, memory + 0x100 + rng.randrange(12) * 0x100,
+                                    memory + 0xffc0, 0x400000 + rng.randrange(0x240), rng.getrandbits(32), rng.getrandbits(64),
+                                    (1 << 63) - 1, 1 << 63, (1 << 64) - 1)))
+            for _ in range(i % 9))
+
+
 def asyncio_tasks():
     """Words to replace in the memory of the process: its types, modules, set, tasks and coroutines."""
     rng = random.Random(53)

@@ -10,6 +10,7 @@ int test_entries(void);
 int test_find(void);
 int test_asyncio_tasks(void);
 int test_golang(void);
+int test_golang_heap(void);
 int test_golang_layout(void);
 int test_golang_tasks(void);
 int test_jvm(void);
@@ -63,6 +64,7 @@ int main(void)
 	n_failed += test_find();
 	n_failed += test_asyncio_tasks();
 	n_failed += test_golang();
+	n_failed += test_golang_heap();
 	n_failed += test_golang_layout();
 	n_failed += test_golang_tasks();
 	n_failed += test_jvm();
