@@ -14,6 +14,7 @@
 #include "cli/cli.h"
 #include "cli/commands.h"
 #include "cli/debug_files.h"
+#include "cli/heap_recording.h"
 #include "cli/recording.h"
 #include "codec/format.h"
 #include "metadata/select_rules.h"
@@ -167,10 +168,10 @@ static const struct option_spec options[] = {
 	       .unit = "us", .max = 3600 * SECOND_NS,
 	       .details = "A number without a unit is in microseconds. The summary reports how "
 			  "many waits were skipped, and their total time."),
-	OPTION(CHOICE, 0, "memory", "resident|alloc|live", memory,
+	OPTION(CHOICE, 0, "memory", "resident|alloc|live|heap", memory,
 	       "Record which stacks touched the resident memory of processes (resident), "
 	       "allocated memory from the heap (alloc), and did not free it (live), instead of "
-	       "where they run",
+	       "where they run; or read the heap profile of Go programs (heap)",
 	       .flags = OPTION_OPTIONAL_VALUE,
 	       .details =
 		       "resident: each page that is resident when the recording ends, by the stack "
@@ -193,7 +194,15 @@ static const struct option_spec options[] = {
 		       "bytes, and the sums are estimates. Each call of an allocator's function "
 		       "costs about 0.9 us, with live 1.5 us, and each free() 1 us, as measured on "
 		       "one x86-64 machine with one thread; on others it may be more. Probes that "
-		       "take too much pause (see --alloc-share). Linux 5.15 is needed."),
+		       "take too much pause (see --alloc-share). Linux 5.15 is needed.\n\nheap: "
+		       "the "
+		       "heap profile that Go's runtime keeps since the start of a program, read "
+		       "once from the memory of the --pid processes (Go 1.18 to 1.26, also without "
+		       "symbols). The result is that of /debug/pprof/heap, with the same sample "
+		       "types as live; no HTTP server is needed, and the program is neither "
+		       "stopped nor slowed down. Nothing is recorded for a time: compare two "
+		       "profiles with cameo diff. Programs that cannot reach runtime.MemProfile() "
+		       "have no heap profile."),
 	OPTION(SIZE, 0, "alloc-interval", "SIZE", alloc_bytes,
 	       "With --memory=alloc or live, take a sample every SIZE allocated bytes on average",
 	       .preset = "512K", .flags = OPTION_LAZY_PRESET, .min = 1, .max = ALLOC_MEAN_BYTES_MAX,
@@ -348,6 +357,23 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
 	return 0;
 }
 
+enum { MEMORY_RESIDENT, MEMORY_ALLOC, MEMORY_LIVE, MEMORY_HEAP };
+
+/* --memory=heap reads what programs have recorded: options of a recording would have no effect. */
+static int check_heap(const struct recording_opts *o, const struct record_args *a, struct err *err)
+{
+	if (o->command || !a->pids.len)
+		return err_set(err, -EINVAL,
+			       "--memory=heap requires --pid, because it reads what running Go "
+			       "programs have recorded");
+	if (a->duration_ns || a->per_thread || !a->inherit || a->max_stack || !a->kernel ||
+	    !a->user || a->demangle != NO_CHOICE || a->native_frames || a->symbol_cache ||
+	    a->debuginfod || a->verbose)
+		return err_set(err, -EINVAL,
+			       "--memory=heap can only be used with --pid, --output and --format");
+	return 0;
+}
+
 /*
  * Applies --memory and checks it against the options for other recordings. Its programs
  * cannot distinguish cgroups.
@@ -355,9 +381,9 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
 static int set_memory(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
 	static const enum symbolize_mode modes[] = { SYMBOLIZE_RESIDENT, SYMBOLIZE_ALLOC,
-						     SYMBOLIZE_LIVE };
+						     SYMBOLIZE_LIVE, SYMBOLIZE_LIVE };
 
-	if (a->memory == NO_CHOICE || a->memory == 0) {
+	if (a->memory != MEMORY_ALLOC && a->memory != MEMORY_LIVE) {
 		if (a->alloc_bytes || a->alloc_share)
 			return err_set(err, -EINVAL,
 				       "--alloc-interval and --alloc-share require --memory=alloc "
@@ -372,7 +398,9 @@ static int set_memory(struct recording_opts *o, const struct record_args *a, str
 	if (a->cgroup)
 		return err_set(err, -EINVAL, "--memory cannot be used with --cgroup: use --pid");
 	o->what = modes[a->memory];
-	if (a->memory == 0)
+	if (a->memory == MEMORY_HEAP)
+		return check_heap(o, a, err);
+	if (a->memory == MEMORY_RESIDENT)
 		return 0;
 	if (!o->command && !a->pids.len)
 		return err_set(
@@ -466,7 +494,8 @@ static int record(const struct record_args *a, char **command)
 		event_list_fini(&o.events);
 		return cli_fail_usage("%s", err.msg);
 	}
-	r = recording_run(&o, &status, &err);
+	r = a->memory == MEMORY_HEAP ? heap_recording_run(&o, &err)
+				     : recording_run(&o, &status, &err);
 	event_list_fini(&o.events);
 	if (r < 0)
 		return cli_fail("%s", err.msg[0] ? err.msg : strerror(-r));

@@ -3,6 +3,8 @@
 
 #include "reader/allocator_job.h"
 #include "reader/facts_job.h"
+#include "reader/heap_job.h"
+#include "reader/heap_message.h"
 #include "reader/jit_job.h"
 #include "reader/jit_message.h"
 #include "reader/lang_job.h"
@@ -26,6 +28,7 @@ static const struct role_job jobs[] = {
 	{ READER_PLACE, sizeof(struct place_request) + 1, reader_place_job },
 	{ READER_TASKS, sizeof(struct tasks_request), reader_tasks_job },
 	{ READER_ALLOCATOR, 0, reader_allocator_job },
+	{ READER_HEAP, sizeof(struct heap_request), reader_heap_job },
 };
 
 const struct role reader_role = {

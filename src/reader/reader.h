@@ -19,6 +19,7 @@ enum reader_job {
 	READER_PLACE,     /* place_message.h */
 	READER_TASKS,     /* tasks_message.h */
 	READER_ALLOCATOR, /* allocator_message.h */
+	READER_HEAP,      /* heap_message.h */
 	/* lang_message.h */
 	READER_LANG_DETECT,
 	READER_LANG_REGIONS,

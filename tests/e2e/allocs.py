@@ -321,7 +321,7 @@ def refusals():
     for options, said in ((["--memory=alloc"], "require --pid or a command"),
                           (["--memory=live", "-p", "1", "--no-user"], "--no-user cannot be used"),
                           (["--alloc-interval", "1K"], "require --memory=alloc"),
-                          (["--memory=heap"], "expected resident, alloc or live")):
+                          (["--memory=heaps"], "expected resident, alloc, live or heap")):
         r = cameo("record", *options, "-o", "/dev/null", "-d", "1")
         expect(r.returncode != 0 and said in r.stderr, options, r.stderr)
 

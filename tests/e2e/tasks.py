@@ -12,6 +12,7 @@ import subprocess
 import threading
 
 import cameo
+import go_programs
 from cameo import PROGRAMS, Tap, Workshop, expect, need
 from interpreted import marks
 from task_program import TaskProgram, run, snapshot
@@ -24,36 +25,14 @@ COUNTS = {("chan receive", "receive"): 1200, ("chan send", "send"): 300, ("selec
           ("IO wait", "accept"): 1}
 # Releases before these have no reasons of their own for locks: they wait in semacquire.
 LOCKS = {"sync.Mutex.Lock": 20, "sync.RWMutex.RLock": 20, "sync.WaitGroup.Wait": 24}
-# Releases since which goroutines or reasons differ, and the last one; CAMEO_GO_RELEASES=all tests each.
+# Releases since which goroutines or reasons differ, and the last one.
 LAYOUTS = {18, 20, 21, 23, 24, 25, 27}
-# The toolchains that are installed, or that `go` has downloaded before; nothing is downloaded here.
 VARIANTS = {"plain": (), "stripped": ("-ldflags=-s -w",), "pie": ("-buildmode=pie", "-ldflags=-s -w"),
             "trimmed": ("-trimpath",)}
 
 
-def toolchains():
-    """Yields the go programs of this machine: the installed one, and the last patch release of each in the module cache."""
-    yield "go"
-    cache = os.path.join(os.environ.get("GOMODCACHE", os.path.expanduser("~/go/pkg/mod")), "golang.org")
-    newest = {}
-    for name in os.listdir(cache) if os.path.isdir(cache) else ():
-        path = os.path.join(cache, name, "bin", "go")
-        version = re.search(r"-go1\.(\d+)(?:\.(\d+))?\.", name)
-        if version and os.access(path, os.X_OK):
-            minor, patch = int(version[1]), int(version[2] or 0)
-            newest[minor] = max(newest.get(minor, (-1, "")), (patch, path))
-    for minor in sorted(newest) if os.environ.get("CAMEO_GO_RELEASES") == "all" else sorted(LAYOUTS & newest.keys()):
-        yield newest[minor][1]
-
-
 def build(shop, go, name, *flags):
-    out = shop.path(name)
-    env = {k: v for k, v in os.environ.items() if k != "GOROOT"}
-    env.update(GOTOOLCHAIN="local", CGO_ENABLED="0", GOFLAGS="-mod=mod", GOENV="off", GOPROXY="off")
-    r = subprocess.run([go, "build", *flags, "-o", out, "tasks/main.go"], cwd=os.path.join(PROGRAMS, "go"), env=env,
-                       capture_output=True, text=True, check=False)
-    expect(r.returncode == 0, r.stderr)
-    return out
+    return go_programs.build(shop, go, name, "tasks/main.go", *flags)
 
 
 class Program(TaskProgram):
@@ -226,7 +205,7 @@ def is_stopped_never(path):
 
 
 def releases(tap, shop):
-    for i, go in enumerate(toolchains()):
+    for i, go in enumerate(go_programs.toolchains(LAYOUTS)):
         version = subprocess.run([go, "version"], capture_output=True, text=True, check=False,
                                  env=dict(os.environ, GOTOOLCHAIN="local")).stdout.split()[2:3]
         if go == "go" or not version:

@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
 module cameo/programs
 
-go 1.17
+go 1.18
