@@ -378,7 +378,7 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 	} else if (w->binds && !g->whole) {
 		w->jump = (struct unwind_sweep_state){ 0 };
 	}
-	*at += insn.len;
+	*at += unwind_sweep_insn_len(sw, g, *at, insn.len);
 	return r;
 }
 
@@ -435,7 +435,7 @@ static int put_gap(const struct unwind_sweep *sw, const struct unwind_sweep_gap 
 			r = unwind_rows_put(rows, first, g->file_off + at, &rule);
 		}
 		before = s;
-		at += insn.len;
+		at += unwind_sweep_insn_len(sw, g, at, insn.len);
 	}
 	rule = unwind_sweep_rule(&nothing);
 	return r ? r : unwind_rows_put(rows, first, g->file_off + g->len, &rule);

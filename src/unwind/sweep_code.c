@@ -36,6 +36,15 @@ bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86
 	return true;
 }
 
+size_t unwind_sweep_insn_len(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
+			     size_t at, size_t len)
+{
+	for (size_t n = 1; n < len; n++)
+		if (sw->states[g->first + at + n].start)
+			return n;
+	return len;
+}
+
 bool unwind_sweep_never_returns(const struct unwind_sweep *sw, const struct x86_insn *insn,
 				uint64_t next)
 {
@@ -43,16 +52,28 @@ bool unwind_sweep_never_returns(const struct unwind_sweep *sw, const struct x86_
 	       unwind_no_return_at(&sw->no_return, next + (uint64_t)(int64_t)insn->value);
 }
 
+/*
+ * The number of zeros at @at that are padding: at least two, since one may begin an instruction,
+ * unless what follows is aligned.
+ */
+static size_t zeros_at(const struct unwind_sweep_gap *g, size_t at)
+{
+	size_t n = 0;
+
+	while (at + n < g->len && !g->code[at + n])
+		n++;
+	return n > 1 || (n && (g->vaddr + at + n) % UNWIND_SWEEP_ALIGN == 0) ? n : 0;
+}
+
 size_t unwind_sweep_padding(const struct unwind_sweep_gap *g, size_t at)
 {
-	static const uint8_t zeros[2] = { 0 };
 	const uint8_t *p = g->code + at;
-	size_t left = g->len - at, n = 0;
+	size_t left = g->len - at, n = zeros_at(g, at);
 
+	if (n)
+		return n;
 	if (*p == 0x90 || *p == 0xcc)
 		return 1;
-	if (left >= 2 && !memcmp(p, zeros, 2))
-		return 2;
 	while (n < left && n < X86_LEN_MAX && (p[n] == 0x66 || p[n] == 0x2e))
 		n++;
 	if (n < left && p[n] == 0x90)

@@ -92,6 +92,13 @@ struct unwind_sweep_state *unwind_sweep_state_at(struct unwind_sweep *sw, uint64
  */
 bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn);
 
+/*
+ * The bytes from @at of @g, where an instruction of @len bytes was decoded, up to the next
+ * function: fewer if data was decoded, as no instruction extends into a function.
+ */
+size_t unwind_sweep_insn_len(const struct unwind_sweep *sw, const struct unwind_sweep_gap *g,
+			     size_t at, size_t len);
+
 /* True if @insn, which @next follows, calls or jumps to a function that never returns. */
 bool unwind_sweep_never_returns(const struct unwind_sweep *sw, const struct x86_insn *insn,
 				uint64_t next);

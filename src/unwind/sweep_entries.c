@@ -150,10 +150,14 @@ static void begin_at_code_of_gaps(struct unwind_sweep *sw)
 		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
 		struct x86_insn insn;
 
-		for (size_t at = 0; at < g->len; at += insn.len) {
-			insn.len = 1;
+		for (size_t at = 0, len; at < g->len; at += len) {
+			len = unwind_sweep_padding(g, at);
+			if (len)
+				continue;
+			len = 1;
 			if (!unwind_sweep_decode(g, at, &insn))
 				continue;
+			len = insn.len;
 			if (insn.kind == X86_CALL && insn.value)
 				begin(sw, g->vaddr + at + insn.len + (uint64_t)(int64_t)insn.value);
 			else

@@ -17,6 +17,7 @@ int test_rows(void);
 int test_rules(void);
 int test_special_code(void);
 int test_sweep(void);
+int test_sweep_code(void);
 int test_sweep_entries(void);
 int test_sweep_lookahead(void);
 int test_sweep_step(void);
@@ -45,6 +46,7 @@ int main(void)
 	n_failed += test_rules();
 	n_failed += test_special_code();
 	n_failed += test_sweep();
+	n_failed += test_sweep_code();
 	n_failed += test_sweep_entries();
 	n_failed += test_sweep_lookahead();
 	n_failed += test_sweep_step();

@@ -398,6 +398,45 @@ static void between_functions_with_cfi_only_what_is_called_is_code(void **state)
 	assert_rsp(&all, 10, 16);
 }
 
+/* Free Pascal fills with zeros; decoded as code, the last one would swallow a prologue. */
+static void a_function_begins_after_an_odd_number_of_zeros(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\xe8\x0b\x00\x00\x00" /* 0 call 16 */
+	      "\xc3"                 /* 5 ret */
+	      "\xe8\x03\x00\x00\x00" /* 6 call 14, in the zeros */
+	      "\x00\x00\x00\x00\x00" /* 11 */
+	      "\x53"                 /* 16 push %rbx */
+	      "\x48\x83\x3f\x00"     /* 17 cmpq $0,(%rdi) */
+	      "\x5b"                 /* 21 pop %rbx */
+	      "\xc3",                /* 22 ret */
+	      true);
+	assert_rsp(&s, 16, 8);
+	assert_rsp(&s, 17, 16);
+	assert_rsp(&s, 22, 8);
+}
+
+/* A single zero is not padding: it decodes together with the function that follows. */
+static void no_instruction_extends_into_a_function(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\xe8\x02\x00\x00\x00" /* 0 call 7 */
+	      "\xc3"                 /* 5 ret */
+	      "\x00"                 /* 6 */
+	      "\x53"                 /* 7 push %rbx */
+	      "\x48\x83\x3f\x00"     /* 8 cmpq $0,(%rdi) */
+	      "\x5b"                 /* 12 pop %rbx */
+	      "\xc3",                /* 13 ret */
+	      true);
+	assert_rsp(&s, 7, 8);
+	assert_rsp(&s, 8, 16);
+	assert_rsp(&s, 13, 8);
+}
+
 static void omits_padding_and_excessive_code(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -427,4 +466,6 @@ TEST_GROUP_OF_X86_64(test_sweep, TEST(follows_pushes_and_an_early_return),
 		     TEST(a_function_after_an_indirect_jump_is_found),
 		     TEST(lazy_plt_entries_count_what_they_push),
 		     TEST(between_functions_with_cfi_only_what_is_called_is_code),
+		     TEST(a_function_begins_after_an_odd_number_of_zeros),
+		     TEST(no_instruction_extends_into_a_function),
 		     TEST(omits_padding_and_excessive_code))
