@@ -21,6 +21,8 @@ enum {
 	LIBC_TEXT_MAX =
 		8 << 20, /* bytes of text of a C library, or of a program that contains one */
 	LISP_ENTRY_MAX = 192,
+	DESTRUCTORS_MAX = 64, /* bytes of __do_global_dtors_aux(), which has about 60 */
+	FINI_ARRAY_MAX = 4096,
 	SWITCH_MAX = 1024, /* bytes of slp_switch(), which has about 200 */
 };
 
@@ -195,6 +197,78 @@ static void lisp_entry_find(struct unwind_special_code *k, const struct elf_imag
 			 code.file_off + (uint64_t)(end - code.data), rule);
 }
 
+/* The code from push %rbp to pop %rbp; ret, relative to the function that begins with @code. */
+struct framed {
+	size_t lo, hi;
+};
+
+/*
+ * Recognizes __do_global_dtors_aux() of the compiler's start files: cmpb $0,completed(%rip); jne;
+ * push %rbp; calls; pop %rbp; ret.
+ */
+static bool framed_find(const struct elf_span *code, struct framed *out)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const uint8_t compare[] = { 0x80, 0x3d };
+	size_t at = memcmp(code->data, endbr, sizeof(endbr)) ? 0 : sizeof(endbr);
+	struct x86_insn insn;
+
+	out->lo = 0;
+	if (memcmp(code->data + at, compare, sizeof(compare)) != 0)
+		return false;
+	for (; x86_decode(code->data + at, code->len - at, &insn); at += insn.len) {
+		if (insn.kind == X86_PUSH && insn.reg == X86_RBP && !out->lo)
+			out->lo = at + insn.len;
+		else if (insn.kind == X86_POP && insn.reg == X86_RBP && out->lo)
+			break;
+		else if (insn.kind != X86_OTHER && insn.kind != X86_JUMP_IF &&
+			 insn.kind != X86_CALL && insn.kind != X86_CALL_INDIRECT &&
+			 insn.kind != X86_RBP_FROM_RSP)
+			return false;
+	}
+	out->hi = at + 1; /* pop %rbp */
+	return out->hi < code->len && code->data[out->hi] == 0xc3;
+}
+
+/* Finds the code of __do_global_dtors_aux() among the functions of .fini_array. */
+static bool destructors_at(const struct elf_image *img, struct elf_span *out, struct framed *framed)
+{
+	struct elf_span array;
+	uint64_t vaddr;
+
+	if (elf_image_section(img, ".fini_array", &array) < 0)
+		return false;
+	for (size_t i = 0; i < FINI_ARRAY_MAX && i < array.len / sizeof(vaddr); i++) {
+		memcpy(&vaddr, array.data + i * sizeof(vaddr), sizeof(vaddr));
+		if (elf_image_at_vaddr(img, vaddr, DESTRUCTORS_MAX, out) == 0 &&
+		    framed_find(out, framed))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The dynamic loader calls __do_global_dtors_aux() when the program ends. It has neither CFI nor a
+ * symbol, but calls all destructors.
+ */
+static void destructors_find(struct unwind_special_code *k, const struct elf_image *img)
+{
+	const struct unwind_rule outer = { .cfa = UNWIND_CFA_SP_OFF, .cfa_off = 8, .ra_off = -8 };
+	const struct unwind_rule inner = { .cfa = UNWIND_CFA_SP_OFF,
+					   .cfa_off = 16,
+					   .ra_off = -8,
+					   .fp = UNWIND_SAVED_CFA,
+					   .fp_off = -16 };
+	struct elf_span code;
+	struct framed framed;
+
+	if (!destructors_at(img, &code, &framed))
+		return;
+	code_add(k, code.file_off, code.file_off + framed.lo, outer);
+	code_add(k, code.file_off + framed.lo, code.file_off + framed.hi, inner);
+	code_add(k, code.file_off + framed.hi, code.file_off + framed.hi + 1, outer);
+}
+
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img)
 {
 	if (!ARCH_CALL_PUSHES) {
@@ -208,6 +282,7 @@ void unwind_special_code_find(struct unwind_special_code *k, const struct elf_im
 	init_fini_find(k, img, ".fini");
 	fcontext_find(k, img);
 	lisp_entry_find(k, img);
+	destructors_find(k, img);
 }
 
 bool unwind_may_define_makecontext(const struct elf_image *img)

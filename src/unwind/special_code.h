@@ -10,7 +10,7 @@
 
 struct elf_image;
 
-enum { UNWIND_SPECIAL_CODE_MAX = 8 };
+enum { UNWIND_SPECIAL_CODE_MAX = 12 };
 
 /* Ranges in ascending order. */
 struct unwind_special_code {
@@ -22,8 +22,8 @@ struct unwind_special_code {
 };
 
 /*
- * Finds the entry point, .init and .fini, the function where coroutines' stacks begin, and SBCL's
- * call into Lisp.
+ * Finds the entry point, .init and .fini, the function where coroutines' stacks begin, SBCL's call
+ * into Lisp, and the start files' function that calls destructors.
  */
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img);
 

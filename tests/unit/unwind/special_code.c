@@ -2,7 +2,9 @@
 #include "unwind/special_code.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "elf/image.h"
@@ -253,9 +255,40 @@ static void finds_the_bottom_of_coroutines_without_symbols(void **state)
 	}
 }
 
+/* The test is linked with the compiler's start files. */
+static void finds_the_function_that_calls_destructors(void **state)
+{
+	static const uint8_t pop_ret[] = { 0x5d, 0xc3 };
+	_cleanup_(elf_image_freep) struct elf_image *img = NULL;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct unwind_special_code k = { 0 };
+	const struct unwind_rule *inner = NULL;
+	struct elf_span code;
+	uint64_t end;
+	size_t i;
+
+	assert_true(fd >= 0);
+	assert_int_equal(elf_image_open(&img, fd, NULL), 0);
+	close(fd);
+	unwind_special_code_find(&k, img);
+	for (i = 0; i < k.n && !inner; i++)
+		if (k.at[i].rule.cfa == UNWIND_CFA_SP_OFF && k.at[i].rule.fp == UNWIND_SAVED_CFA)
+			inner = &k.at[i].rule;
+	assert_non_null(inner);
+	assert_int_equal(inner->cfa_off, 16);
+	assert_int_equal(inner->fp_off, -16);
+	assert_int_equal(k.at[i].rule.cfa_off, 8);
+	assert_int_equal(k.at[i].lo, k.at[i - 1].hi);
+	assert_int_equal(k.at[i - 1].lo, k.at[i - 2].hi);
+	assert_int_equal(elf_image_vaddr_of(img, k.at[i].lo - 1, &end), 0);
+	assert_int_equal(elf_image_at_vaddr(img, end, sizeof(pop_ret), &code), 0);
+	assert_memory_equal(code.data, pop_ret, sizeof(pop_ret));
+}
+
 TEST_GROUP_OF_X86_64(test_special_code, TEST(finds_the_bottom_of_coroutines_without_symbols),
 		     TEST(ends_the_walk_while_greenlet_switches_stacks),
 		     TEST(recognizes_a_switch_by_any_register),
 		     TEST(mistakes_no_other_code_for_a_switch),
 		     TEST(searches_a_switch_within_the_function_only),
-		     TEST(steps_from_lisp_to_the_frame_of_its_caller))
+		     TEST(steps_from_lisp_to_the_frame_of_its_caller),
+		     TEST(finds_the_function_that_calls_destructors))
