@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "base/buf.h"
 #include "base/sigbus.h"
 #include "elf/debuglink.h"
@@ -368,9 +369,22 @@ int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclnta
 	return f->go ? gopclntab_frames(f->go, vaddr, out, cap) : -ENOENT;
 }
 
+/*
+ * True if makecontext()'s trampoline begins at @vaddr. A context begins with a return to it, and
+ * return addresses are looked up one byte before them.
+ */
+static bool is_context_end(const struct symbol_file *f, uint64_t vaddr)
+{
+	struct elf_span code;
+
+	return elf_image_at_vaddr(f->img, vaddr, ARCH_CONTEXT_END_MIN, &code) == 0 &&
+	       arch_is_context_end(code.data, code.len);
+}
+
 struct start_job {
 	struct symbol_file *file;
 	uint64_t vaddr, start;
+	bool ends_contexts;
 };
 
 static int find_start(void *ctx)
@@ -384,14 +398,22 @@ static int find_start(void *ctx)
 		f->entry = elf_entry_is_start(f->img) ? elf_image_entry(f->img) : 0;
 		f->n_threads = elf_thread_starts(f->img, f->threads);
 	}
-	return r < 0 ? r : function_extents_start(f->extents, job->vaddr, &job->start);
+	if (r < 0)
+		return r;
+	job->ends_contexts = is_context_end(f, job->vaddr + 1);
+	r = function_extents_start(f->extents, job->vaddr, &job->start);
+	job->ends_contexts = job->ends_contexts || (r == 0 && is_context_end(f, job->start));
+	return r;
 }
 
 /* The name of functions that end stacks and are known without a symbol; NULL for others. */
-static const char *root_name(const struct symbol_file *f, uint64_t vaddr, uint64_t start)
+static const char *root_name(const struct symbol_file *f, uint64_t vaddr, uint64_t start,
+			     bool ends_contexts)
 {
 	if (f->entry && start == f->entry)
 		return "_start";
+	if (ends_contexts)
+		return "[context start]";
 	for (size_t i = 0; i < f->n_threads; i++)
 		if (vaddr >= f->threads[i].start && vaddr < f->threads[i].end)
 			return "[thread start]";
@@ -401,12 +423,12 @@ static const char *root_name(const struct symbol_file *f, uint64_t vaddr, uint64
 const char *symbol_file_function(struct symbol_file *f, uint64_t vaddr, uint64_t *out_start)
 {
 	struct start_job job = { .file = f, .vaddr = vaddr };
+	bool found = f->is_elf && sigbus_run(find_start, &job) == 0;
 
-	*out_start = vaddr;
-	if (!f->is_elf || sigbus_run(find_start, &job) != 0)
+	*out_start = found ? job.start : vaddr;
+	if (!found && !job.ends_contexts)
 		return NULL;
-	*out_start = job.start;
-	return root_name(f, vaddr, job.start);
+	return root_name(f, vaddr, job.start, job.ends_contexts);
 }
 
 /* ---- memory ------------------------------------------------------------------------- */

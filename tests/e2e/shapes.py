@@ -20,7 +20,7 @@ SHAPES = {
     "inside the vDSO":
         ("vdso", [], [MAIN + r"outer middle ... .*(__vdso_clock_gettime|\[vdso\+0x).* ..."],
          {"leaf": ".*vdso.*|middle|clock_gettime", "share": 0.5}),
-    "a coroutine of makecontext": ("makecontext", ["makecontext"], ["... body middle hot"], {}),
+    "a coroutine of makecontext": ("makecontext", ["makecontext"], [r"(\[context.start\]|__start_context) body middle hot"], {}),
     "a stack switched by hand": ("switch", ["switch"], ["body middle hot"], {"start": ".*"}),
     "a stack that begins with abort()":
         ("abort", ["abort"], ["body middle hot"], {"start": ".*"}),
