@@ -152,8 +152,20 @@ static int take(struct candidates *l, struct candidate c, uint64_t size)
 }
 
 /*
- * Undefined symbols have no address here, and common ones no code. A symbol without a type is used
- * only if no function has its address.
+ * True if @s, which is not a function, may name code. GHC gives many of its functions the type of
+ * data. Data among code has names too, but is not executed; without a size, it would seem to extend
+ * over the function that follows it.
+ */
+static bool may_name_code(const struct elf_rawsyms *table, const struct elf_rawsym *s)
+{
+	if (s->type == STT_OBJECT)
+		return s->size > 0;
+	return s->type == STT_NOTYPE && s->shndx != SHN_ABS && is_label(table, s->name_off);
+}
+
+/*
+ * Undefined symbols have no address here, and common ones no code. A symbol of another type
+ * is used only if no function has its address.
  */
 static int read_symbols(struct candidates *l, enum elf_symtab_source source)
 {
@@ -174,7 +186,7 @@ static int read_symbols(struct candidates *l, enum elf_symtab_source source)
 		if (s.shndx == SHN_UNDEF || s.shndx == SHN_COMMON || !s.name_off)
 			continue;
 		c = (struct candidate){ s.vaddr, 0, s.name_off, level, bind_rank(s.bind) };
-		if (s.type == STT_NOTYPE && s.shndx != SHN_ABS && is_label(table, s.name_off))
+		if (may_name_code(table, &s))
 			c.level++;
 		else if (s.type != STT_FUNC && s.type != STT_GNU_IFUNC)
 			continue;

@@ -113,7 +113,7 @@ static void functions_in_code_are_candidates_in_the_order_of_the_table(void **st
 	add_function(f, "b", TEXT + 0x20, 0x10);
 	add_function(f, "a", TEXT, 0x10);
 	add(f, false, "ifunc", ELF64_ST_INFO(STB_WEAK, STT_GNU_IFUNC), TEXT + 0x40, 1, f->text);
-	add(f, false, "object", ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), TEXT, 8, f->text);
+	add(f, false, "object", ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), TEXT, 0, f->text);
 	add(f, false, "section", ELF64_ST_INFO(STB_LOCAL, STT_SECTION), TEXT, 8, f->text);
 	add(f, false, "undefined", ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), TEXT, 8, SHN_UNDEF);
 	add(f, false, "common", ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), TEXT, 8, SHN_COMMON);
@@ -204,6 +204,22 @@ static void labels_are_candidates_but_marks_of_tools_are_not(void **state)
 	}
 	assert_int_equal(f->cs.all.data[sizeof(labels) / sizeof(*labels)].level,
 			 LEVEL_DYNSYM_LABEL);
+}
+
+/* Many of GHC's functions have the type of data. */
+static void objects_in_code_are_candidates_if_they_have_a_size(void **state)
+{
+	const uint8_t info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+	struct symbol_file *f = *state;
+
+	add(f, false, "stg_ap_3_upd_info", info, TEXT, 46, f->text);
+	add(f, false, "table", info, TEXT + 46, 0, f->text);
+	add(f, false, "in data", info, 0x7000, 8, f->data);
+	assert_int_equal(collect(f, ELF_SYMTAB), 0);
+	assert_int_equal(f->cs.all.len, 1);
+	check_name(f, &f->cs.all.data[0], "stg_ap_3_upd_info");
+	assert_int_equal(f->cs.all.data[0].level, LEVEL_SYMTAB_LABEL);
+	assert_int_equal(f->cs.all.data[0].size, 46);
 }
 
 static void only_the_requested_tables_are_read(void **state)
@@ -327,6 +343,7 @@ TEST_GROUP(test_symbol_candidates,
 	   SYMBOL_TEST(sizes_end_with_the_code), SYMBOL_TEST(sizes_over_4_gib_are_clipped),
 	   SYMBOL_TEST(a_section_that_wraps_has_no_code),
 	   SYMBOL_TEST(labels_are_candidates_but_marks_of_tools_are_not),
+	   SYMBOL_TEST(objects_in_code_are_candidates_if_they_have_a_size),
 	   SYMBOL_TEST(only_the_requested_tables_are_read),
 	   SYMBOL_TEST(a_consumer_may_end_the_collection),
 	   SYMBOL_TEST(names_outside_the_table_are_empty),
