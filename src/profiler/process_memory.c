@@ -1,24 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profiler/process_memory.h"
 
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "proc/memory.h"
 
-void process_memory_begin(struct process_memory *m, uint32_t pid)
+void process_memory_begin(struct process_memory *m, uint32_t pid, uint64_t since_ns)
 {
 	m->pid = pid;
-	m->is_read = false;
+	m->since_ns = since_ns;
+}
+
+void process_memory_begin_now(struct process_memory *m, uint32_t pid)
+{
+	process_memory_begin(m, pid, clock_monotonic_ns());
+}
+
+static struct process_memory_page *slot_of(struct process_memory *m, uint64_t addr)
+{
+	uint64_t number = addr / PROCESS_MEMORY_PAGE;
+
+	return &m->pages[(number ^ number / PROCESS_MEMORY_PAGES) % PROCESS_MEMORY_PAGES];
+}
+
+static bool is_valid(const struct process_memory *m, const struct process_memory_page *p,
+		     uint64_t addr)
+{
+	return p->read_ns && p->read_ns >= m->since_ns && p->addr == addr && p->pid == m->pid;
 }
 
 /* Returns the bytes of a page, or NULL. */
 static const uint8_t *read_page(struct process_memory *m, uint64_t addr)
 {
-	if (m->is_read && m->addr == addr)
-		return m->bytes;
-	m->is_read = proc_memory_read(m->pid, addr, m->bytes, sizeof(m->bytes)) == 0;
-	m->addr = addr;
-	return m->is_read ? m->bytes : NULL;
+	struct process_memory_page *p = slot_of(m, addr);
+	uint64_t now_ns;
+
+	if (is_valid(m, p, addr))
+		return p->bytes;
+	now_ns = clock_monotonic_ns();
+	p->read_ns = 0;
+	if (proc_memory_read(m->pid, addr, p->bytes, sizeof(p->bytes)) < 0)
+		return NULL;
+	p->read_ns = now_ns;
+	p->addr = addr;
+	p->pid = m->pid;
+	return p->bytes;
 }
 
 int process_memory_read(struct process_memory *m, uint64_t addr, void *dst, size_t len)

@@ -2,24 +2,38 @@
 #pragma once
 
 /*
- * Reads the stack of one process by pages: a stack has dozens of frames in each, and another
- * process has to read it (proc/memory.h). The bytes are valid for one stack.
+ * Reads the memory of processes by pages. Another process has to read it (proc/memory.h), which
+ * takes longer than most steps of a walk: a stack has dozens of frames in each of its pages, and
+ * the objects of a virtual machine that a walk visits are in a dozen others, the same for most
+ * stacks. A page serves all stacks that were sampled before it was read: a later reading would show
+ * a state that is further away from theirs. So the more stacks wait in the queue, the less is read.
  */
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { PROCESS_MEMORY_PAGE = 4096 }; /* a divisor of the page size of every processor */
+enum {
+	PROCESS_MEMORY_PAGE = 4096, /* a divisor of the page size of every processor */
+	PROCESS_MEMORY_PAGES = 128,
+};
 
 struct process_memory {
 	uint32_t pid;
-	bool is_read;
-	uint64_t addr; /* of the page that was read last */
-	uint8_t bytes[PROCESS_MEMORY_PAGE];
+	uint64_t since_ns;
+	struct process_memory_page {
+		uint32_t pid;
+		uint64_t addr;
+		uint64_t read_ns; /* 0: it has no bytes */
+		uint8_t bytes[PROCESS_MEMORY_PAGE];
+	} pages[PROCESS_MEMORY_PAGES]; /* by the number of the page in the process */
 };
 
-/* Begins with the stack of a process. */
-void process_memory_begin(struct process_memory *m, uint32_t pid);
+/*
+ * Begins with the memory of @pid, in its state at @since_ns or later. The caller knows that the
+ * program of that time still runs.
+ */
+void process_memory_begin(struct process_memory *m, uint32_t pid, uint64_t since_ns);
+/* In its present state: what identifies a function and what names it must be of one moment. */
+void process_memory_begin_now(struct process_memory *m, uint32_t pid);
 
 /* Returns 0, or -1 if not all of the bytes can be read. */
 int process_memory_read(struct process_memory *m, uint64_t addr, void *dst, size_t len);

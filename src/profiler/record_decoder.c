@@ -247,7 +247,7 @@ static bool is_current(void *ctx)
 
 static struct lang_process lang_process_of(struct record_decoder *d, const struct record_header *h)
 {
-	process_memory_begin(&d->memory, h->pid);
+	process_memory_begin_now(&d->memory, h->pid);
 	return (struct lang_process){
 		.pid = h->pid,
 		.start_ns = d->program ? d->program->start_ns : 0,
@@ -339,7 +339,7 @@ static size_t walk_raw(struct record_decoder *d, const struct raw_record *rec,
 	record_copy_lists(rec, lists);
 	memcpy(in.regs, rec->regs, sizeof(in.regs));
 	in.thread_pointer = rec->thread_pointer;
-	process_memory_begin(&d->memory, h->pid);
+	process_memory_begin(&d->memory, h->pid, h->time_ns);
 	for (int attempt = 0; again; attempt++) {
 		if (process_table_mappings(d->opts.procs, d->program, d->now_ns, &in.process) < 0)
 			return 0;

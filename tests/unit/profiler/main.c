@@ -7,6 +7,7 @@ int test_allocs(void);
 int test_context_keys(void);
 int test_offcpu(void);
 int test_parked(void);
+int test_process_memory(void);
 int test_record(void);
 int test_record_decoder(void);
 int test_resident(void);
@@ -20,7 +21,7 @@ int main(int argc, char **argv)
 {
 	reader_main(argc, argv);
 	return test_address_space() + test_alloc_recording() + test_allocs() + test_context_keys() +
-	       test_offcpu() + test_parked() + test_record() + test_record_decoder() +
-	       test_resident() + test_sample_counts() + test_stack_parts() + test_touch_map() +
-	       test_waits() + test_wakers();
+	       test_offcpu() + test_parked() + test_process_memory() + test_record() +
+	       test_record_decoder() + test_resident() + test_sample_counts() + test_stack_parts() +
+	       test_touch_map() + test_waits() + test_wakers();
 }
