@@ -30,6 +30,8 @@ N = 30
 GO_KINDS = ("otlp-http", "otlp-grpc")
 JAVA_KINDS = ("java-http", "java-grpc")
 AT_ONCE = 8
+# Short programs that mostly wait: optimizing them would take most of their CPU time.
+JVM_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 # The servers are started again on their ports, so these are not ports that the kernel gives to connections.
 PORTS = iter(random.sample(range(15000, 30000), 1000))
 
@@ -43,7 +45,7 @@ def build(tmp):
     # a copy, because the checksums of modules are written next to the source
     source, program = os.path.join(tmp, "source"), os.path.join(tmp, "clients")
     shutil.copytree(os.path.join(os.path.dirname(os.path.abspath(__file__)), "clients"), source)
-    made = subprocess.run(["go", "build", "-mod=mod", "-o", program, "."], capture_output=True, text=True,
+    made = subprocess.run(["go", "build", "-mod=mod", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", program, "."], capture_output=True, text=True,
                           check=False, cwd=source)
     if made.returncode == 0:
         return program, None
@@ -64,13 +66,13 @@ def build_java(tmp):
     library, classes = os.path.join(tmp, "java-library"), os.path.join(tmp, "java")
     got = subprocess.run(["mvn", "-q", "-B", "-Dmaven.repo.local=" + os.path.join(tmp, "repository"), "-f",
                           os.path.join(source, "pom.xml"), "dependency:copy-dependencies", "-DoutputDirectory=" + library],
-                         capture_output=True, text=True, check=False)
+                         capture_output=True, text=True, check=False, env={**os.environ, "MAVEN_OPTS": " ".join(JVM_FLAGS)})
     if got.returncode:
         return None, "Maven cannot fetch the exporters: " + (got.stdout + got.stderr)[:200]
     path = library + "/*:" + classes
     made = subprocess.run(["javac", "-cp", path, "-d", classes, os.path.join(source, "Exporter.java")], capture_output=True,
                           text=True, check=False)
-    return (["java", "-Xmx256m", "-cp", path, "Exporter"], None) if made.returncode == 0 else (None, "error: " + made.stderr)
+    return (["java", "-Xmx256m", *JVM_FLAGS, "-cp", path, "Exporter"], None) if made.returncode == 0 else (None, "error: " + made.stderr)
 
 
 def otlp(n):

@@ -10,9 +10,9 @@ import threading
 
 from serving import BASE_S, CPU, QUERIER, RANGE, Server, check, finish, push
 
-PUSHES = 60
-READERS = 6
-EQUAL = 24
+PUSHES = 40
+READERS = 4
+EQUAL = 12
 QUERY = json.dumps({**RANGE, "profileTypeID": CPU, "labelSelector": "{}"}).encode()
 
 

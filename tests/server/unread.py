@@ -84,10 +84,10 @@ def ask(server, i, n_stacks=N_STACKS):
 
 def others(server, what, n_stacks=N_STACKS):
     """Other clients of the same tenant: as many queries as its limit, one after another and at once."""
-    answered = [ask(server, 1000 + i, n_stacks) for i in range(20)]
+    answered = [ask(server, 1000 + i, n_stacks) for i in range(10)]
     check("%s: another client of the tenant is answered" % what, all(answered), answered.count(True))
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        answered = list(pool.map(lambda i: ask(server, 2000 + i, n_stacks), range(32)))
+        answered = list(pool.map(lambda i: ask(server, 2000 + i, n_stacks), range(16)))
     check("%s: and so are several at once" % what, all(answered), answered.count(True))
 
 
