@@ -67,7 +67,7 @@ def main():
     text = json.dumps([{"id": i, "name": str(i)} for i in range(500)])
     while True:
         serve(text, out)
-        time.sleep(0.1)
+        time.sleep(0.3)
 main()
 """
 
