@@ -27,8 +27,8 @@ COUNTS = {("chan receive", "receive"): 1200, ("chan send", "send"): 300, ("selec
 LOCKS = {"sync.Mutex.Lock": 20, "sync.RWMutex.RLock": 20, "sync.WaitGroup.Wait": 24}
 # Releases since which goroutines or reasons differ, and the last one.
 LAYOUTS = {18, 20, 21, 23, 24, 25, 27}
-VARIANTS = {"plain": (), "stripped": ("-ldflags=-s -w",), "pie": ("-buildmode=pie", "-ldflags=-s -w"),
-            "trimmed": ("-trimpath",)}
+VARIANTS = {"plain": (), "stripped": ("-ldflags=-s -w",),
+            "pie and trimmed": ("-buildmode=pie", "-trimpath", "-ldflags=-s -w")}
 
 
 def build(shop, go, name, *flags):
