@@ -182,6 +182,19 @@ const struct option_spec server_only_options[] = {
 	       .preset = "10s", .unit = "s", .max = (uint64_t)DAYS_MAX * CLOCK_SECOND_NS),
 
 	OPTION_SECTION("Other"),
+	OPTION(TEXT, 0, "read-only", "DIR", read_only_dir,
+	       "Serve the profiles in DIR, a copy of a server's directory, and change nothing in "
+	       "it",
+	       .details =
+		       "This option replaces --data. DIR may be a backup, a snapshot, or a copy "
+		       "that "
+		       "is updated from time to time; it needs no permission to write and may be "
+		       "on "
+		       "a read-only file system. New and replaced files are noticed; a query "
+		       "during "
+		       "which they change fails with status 503 and can be repeated. Pushes are "
+		       "refused with status 403, and nothing is deleted. A directory that another "
+		       "server writes to is refused: use \"cameo store backup\" to copy it."),
 	OPTION(TEXT, 0, "store", "URL", store_url,
 	       "Store profiles in ClickHouse: clickhouse://[USER@]HOST:PORT/DATABASE",
 	       .details = "This option replaces --data and requires ClickHouse 18.16 or later. Any "
@@ -222,8 +235,11 @@ static int check(const struct server_args *a)
 
 	if (a->hash_secret)
 		return CLI_CONTINUE;
-	if (!a->dir == !a->store_url)
-		return cli_fail_usage("exactly one of --data DIR and --store URL is required");
+	if (!!a->dir + !!a->read_only_dir + !!a->store_url != 1)
+		return cli_fail_usage("exactly one of --data DIR, --read-only DIR and --store URL "
+				      "is required");
+	if (a->read_only_dir && a->store_info)
+		return cli_fail_usage("--store-info requires --data or --store");
 	if (listen_is_loopback(l->host) && a->otlp_listen.host[0])
 		l = &a->otlp_listen;
 	if (a->insecure || a->token_file || a->basic_file || a->client_ca_file || a->oidc_issuer ||
@@ -264,7 +280,8 @@ static struct server_options server_options_of(const struct server_args *a)
 				   .shared_profiles_per_s = a->shared_profile_rate,
 				   .max_queries = (unsigned int)a->max_queries },
 		.max_query_ns = (int64_t)a->query_ns,
-		.dir = a->dir,
+		.dir = a->read_only_dir ? a->read_only_dir : a->dir,
+		.read_only = a->read_only_dir,
 		.auth = { .token_file = a->token_file,
 			  .basic_file = a->basic_file,
 			  .subject_file = a->subject_file },
@@ -359,8 +376,10 @@ static void wait_for_stop(const sigset_t *signals)
  */
 static uint64_t needed_privileges(const struct server_args *a)
 {
-	const char *files[] = { a->token_file,     a->basic_file,   a->cert_file, a->key_file,
-				a->client_ca_file, a->subject_file, a->oidc_jwks };
+	const char *files[] = {
+		a->token_file,     a->basic_file,   a->cert_file, a->key_file,
+		a->client_ca_file, a->subject_file, a->oidc_jwks, a->read_only_dir
+	};
 	uint64_t needed =
 		privileges_to_listen(a->listen.port) | privileges_to_listen(a->otlp_listen.port);
 
@@ -440,7 +459,7 @@ static int run_command(int argc, char **argv)
 const struct command server_command = {
 	.name = "server",
 	.summary = "store profiles and serve the web page and the API",
-	.synopsis = "--data DIR [OPTION...]\n--store URL [OPTION...]",
+	.synopsis = "--data DIR [OPTION...]\n--read-only DIR [OPTION...]\n--store URL [OPTION...]",
 	.description =
 		"Store the profiles that agents and SDKs push, show them on a web page, and serve "
 		"Grafana's Pyroscope data source, until SIGTERM or SIGINT. SIGHUP is ignored.",

@@ -10,7 +10,7 @@
  * is none.
  */
 struct server_args {
-	char *dir, *store_url;
+	char *dir, *read_only_dir, *store_url;
 	struct listen_address listen, otlp_listen;
 	char *token_file, *basic_file, *cert_file, *key_file, *debuginfod;
 	char *client_ca_file, *subject_file, *store_password_file;

@@ -231,5 +231,9 @@ int admission_decide(const struct admission *a, struct rpc *rpc)
 		return err_set(rpc->err, r, "%s", r == -EPERM ? out_of_scope : unauthenticated);
 	if (access == API_WRITE || access == API_ADMIN)
 		rpc->sink = rpc->store;
+	if (rpc->sink && a->opt->read_only)
+		return err_set(
+			rpc->err, -EREMOTE,
+			"this server is read-only: push to the server that writes the store");
 	return admission_has_tenant(access) ? select_tenant(a, rpc) : 0;
 }

@@ -391,10 +391,21 @@ static size_t max_results(const struct server_options *opt)
 	return opt->max_memory ? opt->max_memory / RESULTS_DIVISOR : MAX_RESULTS;
 }
 
+static int start_retainer(struct server *s, struct err *err)
+{
+	int r = -pthread_create(&s->retainer, NULL, retainer_main, s);
+
+	if (r < 0)
+		return err_set(err, r, "cannot start the retention thread: %s", strerror(-r));
+	s->retaining = true;
+	return 0;
+}
+
 int server_open(struct server **out, const struct server_options *opt, struct err *err)
 {
 	_cleanup_(server_closep) struct server *s = calloc(1, sizeof(*s));
 	const struct store_options store = { .dir = opt->dir,
+					     .read_only = opt->read_only,
 					     .url = opt->store_url,
 					     .keep_ns = opt->max_age_ns,
 					     .max_memory = opt->max_memory / STORE_DIVISOR,
@@ -435,12 +446,10 @@ int server_open(struct server **out, const struct server_options *opt, struct er
 		r = open_http(s, err);
 	if (r == 0)
 		r = watcher_start(s->watcher);
+	if (r == 0 && !opt->read_only)
+		r = start_retainer(s, err);
 	if (r < 0)
 		return r;
-	r = -pthread_create(&s->retainer, NULL, retainer_main, s);
-	if (r < 0)
-		return err_set(err, r, "cannot start the retention thread: %s", strerror(-r));
-	s->retaining = true;
 	*out = steal_ptr(&s);
 	return 0;
 }

@@ -22,6 +22,7 @@ struct server_options {
 				  convention; or NULL */
 	uint16_t otlp_port;
 	const char *dir;
+	bool read_only; /* dir is a copy in which nothing may be changed; pushes are refused */
 	const char *store_url; /* of a ClickHouse database instead of dir; or NULL */
 	int64_t max_age_ns;    /* retention; 0 for no limit */
 	uint64_t max_bytes;

@@ -49,6 +49,7 @@ typedef void (*store_warn_fn)(void *ctx, const char *message);
 
 struct store_options {
 	const char *dir;    /* directory of a SQLite store; created if missing */
+	bool read_only;     /* it is a copy, in which nothing is changed; store_append() fails */
 	const char *url;    /* of a ClickHouse database instead; NULL for SQLite */
 	int64_t keep_ns;    /* retention that the database applies by itself; 0 for none */
 	size_t max_memory;  /* bytes that a SQLite store may hold; 0: 1 GiB */

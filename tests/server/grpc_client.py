@@ -44,7 +44,7 @@ if not has_grpc():
     sys.exit(0)
 
 import grpc  # noqa: E402
-from serving import (BASE_S, CPU, QUERIER, Server, check, finish,  # noqa: E402
+from serving import (BASE_S, CPU, QUERIER, Replica, Server, check, finish,  # noqa: E402
                      message, pprof)
 from ingest import NEW, OLD, otlp, total  # noqa: E402
 
@@ -124,6 +124,18 @@ def check_failure_inside(cameo, directory):
     server.stop()
 
 
+def check_read_only(cameo, directory):
+    """PERMISSION_DENIED is a status that clients do not repeat."""
+    Server(cameo, directory).stop()
+    server = Replica(cameo, directory)
+    with grpc.insecure_channel(server.url.removeprefix("http://")) as channel:
+        for path, body in ((EXPORT, otlp("inside", NEW)), (PUSH, push_body("inside", ["main;a 7"], "y"))):
+            got = call(channel, path, body)
+            check("%s to a server that only reads is PERMISSION_DENIED" % path.rsplit("/", 1)[1],
+                  got[0] == "PERMISSION_DENIED" and "read-only" in got[1], got)
+    server.stop()
+
+
 def check_many(server, target):
     """64 concurrent calls on one connection and 16 connections, each with a profile of its own."""
     wrong = []
@@ -189,6 +201,8 @@ def main():
         check_many(server, target)
         with tempfile.TemporaryDirectory() as inside:
             check_failure_inside(sys.argv[1], inside)
+        with tempfile.TemporaryDirectory() as copy:
+            check_read_only(sys.argv[1], copy)
         check("SIGTERM stops the server", server.stop() == 0)
         check_tls(sys.argv[1], directory)
     return finish()

@@ -100,16 +100,21 @@ DATA = [
 
 
 class Server:
-    def __init__(self, cameo, directory, *options, stderr=None):
+    def __init__(self, cameo, directory, *options, stderr=None, before=(), **how):
+        """BEFORE is a command that runs the server, HOW goes to subprocess.Popen."""
         # clickhouse.py sets another kind of store, where a directory becomes a database
         url = os.environ.get("CAMEO_TEST_STORE")
         name = re.sub("[^a-z0-9]", "_", os.path.basename(directory).lower())
-        self.store = ["--store", url + "/d" + name] if url else ["--data", directory]
+        self.store = ["--store", url + "/d" + name] if url else self.data(directory)
         self.process = subprocess.Popen(
-            [cameo, "server", "--listen", "127.0.0.1:0", *self.store, "--keep-days", "0", *options],
-            stdout=subprocess.PIPE, stderr=stderr, text=True)
+            [*before, cameo, "server", "--listen", "127.0.0.1:0", *self.store, "--keep-days", "0", *options],
+            stdout=subprocess.PIPE, stderr=stderr, text=True, **how)
         atexit.register(self.process.kill)
         self.url = (self.process.stdout.readline().split() or [""])[-1]
+
+    @staticmethod
+    def data(directory):
+        return ["--data", directory]
 
     def ask(self, path, body=None, headers=None, method=None):
         """Status, content type and body."""
@@ -137,6 +142,14 @@ class Server:
     def stop(self, how=signal.SIGTERM):
         self.process.send_signal(how)
         return self.process.wait(30)
+
+
+class Replica(Server):
+    """A server that only reads a copy of a store."""
+
+    @staticmethod
+    def data(directory):
+        return ["--read-only", directory]
 
 
 def peak_mib(server):

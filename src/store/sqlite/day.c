@@ -38,6 +38,7 @@
 #include "store/sqlite/day_dict.h"
 #include "store/sqlite/day_files.h"
 #include "store/sqlite/day_gain.h"
+#include "store/sqlite/day_load.h"
 #include "store/sqlite/day_query.h"
 #include "store/sqlite/day_rewrite.h"
 #include "store/sqlite/day_settle.h"
@@ -110,12 +111,10 @@ void day_close(struct day *d)
 {
 	if (!d)
 		return;
-	reader_pool_fini(&d->state.readers);
+	day_state_fini(&d->state); /* the last connection moves the log into the file */
 	close_writer(d);
 	rollup_due_fini(&d->due);
-	stack_dict_free(d->state.dict);
 	intern_fini(&d->intern);
-	stable_fini(&d->state.spans);
 	day_gain_fini(&d->gain);
 	free(d->path);
 	free(d);
@@ -160,24 +159,15 @@ static int prepare_writer(struct day *d, struct err *err)
 
 static int load(struct day *d, struct sqlite3 *db, struct err *err)
 {
-	_cleanup_(arrivals_fini) struct arrivals arrivals = { 0 };
-	int format = 0, r = db_format(db, &format, err);
-	uint64_t n_windows = 0;
+	_cleanup_(day_loaded_fini) struct day_loaded l = { 0 };
+	int r = day_load(&d->state, db, &l, err);
 
-	d->checked = format >= DB_FORMAT_CHECKED;
-	if (r == 0)
-		r = db_identity(db, &d->identity, err);
-	if (r == 0)
-		r = db_count_windows(db, &n_windows, err);
-	d->n_windows = n_windows;
-	if (r == 0)
-		r = arrivals_read(&arrivals, db, err);
-	d->n_arrived = arrivals.rows.len;
-	if (r == 0)
-		r = day_dict_load(d->state.dict, db, d->checked, &arrivals, d->settled, err);
-	if (r == 0)
-		r = day_gain_load_keys(&d->gain, &arrivals);
-	return r < 0 ? r : day_spans_load(&d->state, db, &arrivals, err);
+	d->checked = l.checked;
+	d->identity = l.identity;
+	d->n_windows = l.n_windows;
+	d->n_arrived = l.arrivals.rows.len;
+	memcpy(d->settled, l.settled, sizeof(d->settled));
+	return r < 0 ? r : day_gain_load_keys(&d->gain, &l.arrivals);
 }
 
 /* Opens the connection that writes. */
@@ -266,13 +256,11 @@ int day_open(struct day **out, const char *path, bool create, struct err *err)
 
 	if (!d)
 		return -ENOMEM;
-	stable_init(&d->state.spans, sizeof(struct span));
 	rollup_due_init(&d->due);
 	d->path = strdup(path);
-	reader_pool_init(&d->state.readers, d->path);
+	r = day_state_init(&d->state, d->path, DB_READ);
 	if (!d->path)
 		return -ENOMEM;
-	r = stack_dict_new(&d->state.dict);
 	if (r == 0)
 		r = open_file(d, create, err);
 	if (r < 0)

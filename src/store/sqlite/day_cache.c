@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,17 +21,14 @@
 #include "base/vec.h"
 #include "store/sqlite/day.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/day_list.h"
 #include "store/sqlite/day_rewrite.h"
 #include "store/sqlite/durable.h"
 #include "store/sqlite/manifests.h"
+#include "store/sqlite/reader_pool.h"
 #include "store/sqlite/refusals.h"
 
-enum {
-	MIN_OPEN_DAYS = 6,
-	MAX_OPEN_DAYS = 256,
-	DESCRIPTORS_PER_DAY = 16, /* three of each connection */
-	DEFAULT_BYTES = 1 << 30,
-};
+enum { DEFAULT_BYTES = 1 << 30 };
 
 struct day_ref {
 	char tenant[STORE_TENANT_MAX + 1];
@@ -422,14 +418,8 @@ int day_cache_days(struct day_cache *d, const char *tenant, struct day_files *ou
 	pthread_mutex_lock(&d->lock);
 	if (r == 0)
 		r = get_manifest(d, tenant, &m, NULL);
-	for (size_t i = 0; r == 0 && i < m->len; i++) {
-		struct day_file lost = { .number = m->data[i].day };
-
-		snprintf(lost.tenant, sizeof(lost.tenant), "%s", tenant);
-		if (!day_files_has(out, lost.number))
-			r = vec_push(out, lost);
-	}
-	day_files_sort(out);
+	if (r == 0)
+		r = day_list_add_lost(m, out);
 	pthread_mutex_unlock(&d->lock);
 	return r;
 }
@@ -546,17 +536,6 @@ void day_cache_free(struct day_cache *d)
 	free(d);
 }
 
-/* Half of the descriptors are for connections of clients. */
-static size_t max_open_days(void)
-{
-	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
-	rlim_t n;
-
-	getrlimit(RLIMIT_NOFILE, &files);
-	n = files.rlim_cur / 2 / DESCRIPTORS_PER_DAY;
-	return n < MIN_OPEN_DAYS ? MIN_OPEN_DAYS : n > MAX_OPEN_DAYS ? MAX_OPEN_DAYS : n;
-}
-
 int day_cache_new(struct day_cache **out, const char *dir, size_t max_bytes, store_warn_fn warn,
 		  void *warn_ctx)
 {
@@ -568,7 +547,7 @@ int day_cache_new(struct day_cache **out, const char *dir, size_t max_bytes, sto
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_cond_init(&d->opened, NULL);
 	d->max_bytes = max_bytes ? max_bytes : DEFAULT_BYTES;
-	d->max_open = max_open_days();
+	d->max_open = reader_pool_max_days();
 	d->warn = warn;
 	d->warn_ctx = warn_ctx;
 	d->dir = strdup(dir);

@@ -115,14 +115,6 @@ static int cmp_file(const void *a, const void *b)
 	return strcmp(x->tenant, y->tenant);
 }
 
-bool day_files_has(const struct day_files *files, int64_t number)
-{
-	for (size_t i = 0; i < files->len; i++)
-		if (files->data[i].number == number)
-			return true;
-	return false;
-}
-
 void day_files_sort(struct day_files *files)
 {
 	if (files->len)
@@ -152,8 +144,11 @@ int day_files_list_tenant(const char *dir, const char *tenant, struct day_files 
 	return r;
 }
 
-/* A file that does not exist is as good as one with zeros. */
-static uint64_t stamp_file(const char *path, uint64_t seed)
+/*
+ * A file that does not exist is as good as one with zeros. The time of the last change of the inode
+ * is included, because a program that copies files can set all other times.
+ */
+static uint64_t stamp_file(const char *path, uint64_t seed, int64_t *io_changed_ns)
 {
 	struct stat st = { 0 };
 	int r = stat(path, &st);
@@ -162,24 +157,43 @@ static uint64_t stamp_file(const char *path, uint64_t seed)
 				   st.st_ino,
 				   (uint64_t)st.st_size,
 				   (uint64_t)st.st_mtim.tv_sec,
-				   (uint64_t)st.st_mtim.tv_nsec };
+				   (uint64_t)st.st_mtim.tv_nsec,
+				   (uint64_t)st.st_ctim.tv_sec,
+				   (uint64_t)st.st_ctim.tv_nsec };
+	int64_t changed_ns = st.st_ctim.tv_sec * 1000000000LL + st.st_ctim.tv_nsec;
 
+	if (io_changed_ns && changed_ns > *io_changed_ns)
+		*io_changed_ns = changed_ns;
 	return XXH3_64bits_withSeed(words, sizeof(words), seed);
 }
 
-uint64_t day_files_stamp(const char *dir, const char *tenant, int64_t first, int64_t last)
+static uint64_t stamp_day(const char *path, uint64_t seed, int64_t *io_changed_ns)
+{
+	char log[DAY_FILES_PATH_LEN + 8];
+
+	snprintf(log, sizeof(log), "%s-wal", path);
+	return stamp_file(log, stamp_file(path, seed, io_changed_ns), io_changed_ns);
+}
+
+uint64_t day_files_stamp_day(const char *path, int64_t *io_changed_ns)
+{
+	uint64_t stamp = stamp_day(path, 0, io_changed_ns);
+
+	return stamp ? stamp : 1;
+}
+
+uint64_t day_files_stamp(const char *dir, const char *tenant, int64_t first, int64_t last,
+			 int64_t *io_changed_ns)
 {
 	_cleanup_(day_files_fini) struct day_files files = { 0 };
 	uint64_t stamp = (uint64_t)day_files_list_tenant(dir, tenant, &files);
-	char path[DAY_FILES_PATH_LEN + 8];
+	char path[DAY_FILES_PATH_LEN];
 
 	for (size_t i = 0; i < files.len; i++) {
 		if (files.data[i].number < first || files.data[i].number > last)
 			continue;
 		day_files_path(dir, tenant, files.data[i].number, path);
-		stamp = stamp_file(path, stamp);
-		strcat(path, "-wal");
-		stamp = stamp_file(path, stamp);
+		stamp = stamp_day(path, stamp, io_changed_ns);
 	}
 	return stamp ? stamp : 1;
 }

@@ -33,9 +33,6 @@ struct day_files {
 	VEC(struct day_file);
 };
 
-/* Returns true if a day of the number is among the files. */
-bool day_files_has(const struct day_files *files, int64_t number);
-
 void day_files_fini(struct day_files *f);
 void day_files_sort(struct day_files *f);
 
@@ -55,9 +52,14 @@ uint64_t day_files_bytes(const char *path);
 
 /*
  * A hash of which files of a tenant exist for the days @first to @last, and of identity, size and
- * time of each of them and of its log; never 0.
+ * times of each of them and of its log; never 0. @io_changed_ns, which may be NULL, is raised to
+ * the time of the last change by the clock of the file system: a later change in the same tick of
+ * that clock may have the same stamp. day_files_stamp_day() is that of one day, whose path it
+ * takes.
  */
-uint64_t day_files_stamp(const char *dir, const char *tenant, int64_t first, int64_t last);
+uint64_t day_files_stamp(const char *dir, const char *tenant, int64_t first, int64_t last,
+			 int64_t *io_changed_ns);
+uint64_t day_files_stamp_day(const char *path, int64_t *io_changed_ns);
 
 /* Writes the date of a day, by which its file is named. */
 void day_files_date(int64_t number, char out[DAY_FILES_DATE_LEN]);

@@ -18,22 +18,28 @@ static bool has_day(const struct day_files *files, const char *tenant, int64_t n
 	return false;
 }
 
-/* Adds the days of a tenant's manifest that have no file. Lines that are damaged are skipped. */
+int day_list_add_lost(const struct manifest *m, struct day_files *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < m->len; i++) {
+		struct day_file f = { .number = m->data[i].day, .is_lost = true };
+
+		snprintf(f.tenant, sizeof(f.tenant), "%s", m->tenant);
+		if (!has_day(out, m->tenant, f.number))
+			r = vec_push(out, f);
+	}
+	day_files_sort(out);
+	return r;
+}
+
+/* Lines that are damaged are skipped. */
 static int add_lost(const char *dir, const char *tenant, struct day_files *out)
 {
 	_cleanup_(manifest_fini) struct manifest m = { 0 };
 	int r = manifest_load(&m, dir, tenant, NULL);
 
-	if (r == -EBADMSG)
-		r = 0;
-	for (size_t i = 0; r == 0 && i < m.len; i++) {
-		struct day_file f = { .number = m.data[i].day, .is_lost = true };
-
-		snprintf(f.tenant, sizeof(f.tenant), "%s", tenant);
-		if (!has_day(out, tenant, f.number))
-			r = vec_push(out, f);
-	}
-	return r;
+	return r < 0 && r != -EBADMSG ? r : day_list_add_lost(&m, out);
 }
 
 static int list(const char *dir, const char *tenant, struct day_files *out)
@@ -62,21 +68,26 @@ int day_list(const char *dir, const char *tenant, struct day_files *out, struct 
 	return r < 0 ? err_set(err, r, "cannot list \"%.150s\": %s", dir, strerror(-r)) : 0;
 }
 
-/* A directory of a tenant has a manifest or the file of a day. */
-static bool is_tenant(const char *dir, const char *name)
+/*
+ * A directory of a tenant has a manifest or the file of a day. Returns 1 or 0, or -EACCES for one
+ * that cannot be read.
+ */
+static int is_tenant(const char *dir, const char *name, struct err *err)
 {
 	_cleanup_(closedirp) DIR *d = NULL;
 	char path[DAY_FILES_PATH_LEN];
 	const struct dirent *e;
 
 	if (!store_tenant_valid(name))
-		return false;
+		return 0;
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	d = opendir(path);
+	if (!d && errno == EACCES)
+		return err_set(err, -EACCES, "cannot open \"%.150s\": %s", path, strerror(EACCES));
 	while (d && (e = readdir(d)))
 		if (!strcmp(e->d_name, "manifest") || day_files_day(e->d_name) >= 0)
-			return true;
-	return false;
+			return 1;
+	return 0;
 }
 
 int day_list_tenants(const char *dir, struct day_files *out, struct err *err)
@@ -95,9 +106,10 @@ int day_list_tenants(const char *dir, struct day_files *out, struct err *err)
 		if (day_files_is_no_entry(e->d_name))
 			continue;
 		snprintf(f.tenant, sizeof(f.tenant), "%.*s", STORE_TENANT_MAX, e->d_name);
-		if (is_tenant(dir, e->d_name))
+		r = is_tenant(dir, e->d_name, err);
+		if (r > 0)
 			r = vec_push(out, f);
-		else if (strcmp(e->d_name, "lock") != 0) /* of an earlier version */
+		else if (r == 0 && strcmp(e->d_name, "lock") != 0) /* of an earlier version */
 			has_others = true;
 	}
 	day_files_sort(out);

@@ -421,6 +421,42 @@ static int open_to_read(struct sqlite3 **out, const char *path, struct err *err)
 	return err_set(err, no_log ? -EIO : r, "%s", first.msg);
 }
 
+/* Without a log the file is complete by itself. */
+static int open_replica(struct sqlite3 **out, const char *path, struct err *err)
+{
+	struct err why = { 0 };
+	int r = open_with(out, path, DB_REPLICA,
+			  has_log(path) ? page_sums_vfs_replica() : page_sums_vfs_fixed(), &why);
+
+	if (r == -ENOENT && access(path, F_OK) == 0)
+		r = -EIO;
+	return r < 0 ? err_set(err, r, "%s", why.msg) : 0;
+}
+
+int db_add_missing(struct sqlite3 *db, struct err *err)
+{
+	static const struct {
+		const char *find, *add;
+	} tables[] = {
+		{ "SELECT count(*) FROM main.sqlite_schema WHERE name='sums'",
+		  "CREATE TEMP TABLE sums(series, level, start, head, data)" },
+		{ "SELECT count(*) FROM main.sqlite_schema WHERE name='owners'",
+		  "CREATE TEMP TABLE owners(block, data)" },
+		{ "SELECT count(*) FROM main.sqlite_schema WHERE name='traced'",
+		  "CREATE TEMP TABLE traced(block, id, data)" },
+	};
+	int r = db_exec(db, "PRAGMA temp_store=MEMORY", err);
+
+	for (size_t i = 0; r == 0 && i < sizeof(tables) / sizeof(tables[0]); i++) {
+		int64_t n = 0;
+
+		r = db_number(db, tables[i].find, &n, err);
+		if (r == 0 && !n)
+			r = db_exec(db, tables[i].add, err);
+	}
+	return r;
+}
+
 /*
  * The process that created the file may have been killed before its name was durable. Nothing that
  * is written to the file may be acknowledged before.
@@ -437,8 +473,9 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
 	int r;
 
-	if (mode == DB_READ)
-		return open_to_read(out, path, err);
+	if (mode != DB_WRITE)
+		return mode == DB_READ ? open_to_read(out, path, err)
+				       : open_replica(out, path, err);
 	r = open_with(&db, path, DB_WRITE, page_sums_vfs(false), err);
 	if (r == 0)
 		r = db_exec(db, "PRAGMA wal_checkpoint(PASSIVE)", err);

@@ -23,6 +23,11 @@ struct sqlite3_value;
 enum db_mode {
 	DB_READ,
 	DB_WRITE, /* creates the file if it is missing */
+	/*
+	 * The file is a copy that nobody writes: no file is created, not even an index of the log,
+	 * and none is locked. The caller must notice when the files change.
+	 */
+	DB_REPLICA,
 };
 
 /*
@@ -58,6 +63,12 @@ void db_close(struct sqlite3 *db);
 size_t db_cache_bytes(struct sqlite3 *db);
 
 DEFINE_FREEP(struct sqlite3, db_close)
+
+/*
+ * Adds empty temporary tables in memory for those that a file of an older version lacks. Returns 0
+ * or -errno.
+ */
+int db_add_missing(struct sqlite3 *db, struct err *err);
 
 /* The file's format and identity. Return 0 or -errno. */
 int db_format(struct sqlite3 *db, int *out, struct err *err);

@@ -143,3 +143,18 @@ int durable_lock(const char *dir, bool create, int *out_fd, struct err *err)
 	*out_fd = steal_fd(&fd);
 	return 0;
 }
+
+/* File systems without locks have no server that writes to them. */
+int durable_check_unlocked(const char *dir, struct err *err)
+{
+	_cleanup_(closep) int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set(err, -errno, "cannot open \"%.150s\": %s", dir, strerror(errno));
+	if (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+		return 0;
+	return err_set(err, -EBUSY,
+		       "store \"%.100s\" is in use by a process that writes to it: serve a copy "
+		       "(cameo store backup)",
+		       dir);
+}

@@ -44,6 +44,12 @@ int durable_mkdir(const char *path, struct err *err);
 int durable_rename(const char *from, const char *to, struct err *err);
 
 /*
+ * Checks that no process has locked the directory, without changing anything in it. Returns 0,
+ * -EBUSY or -errno.
+ */
+int durable_check_unlocked(const char *dir, struct err *err);
+
+/*
  * Locks a store's directory for this process, creating it with @create. The lock is one on the open
  * directory, so it ends with the process however that ends, and no file of the store can have the
  * name of a tenant. Returns 0 and a descriptor, which holds the lock until it is closed; -EBUSY

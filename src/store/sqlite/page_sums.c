@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,6 +18,7 @@
 
 #include "base/hash.h"
 #include "base/sigbus.h"
+#include "base/vec.h"
 #include "store/sqlite/log_sums.h"
 #include "store/sqlite/page_history.h"
 
@@ -29,7 +31,10 @@ enum {
 
 struct page_file {
 	sqlite3_file base;
-	bool is_log, sums, is_fixed;
+	bool is_log, sums, is_fixed, is_replica;
+	struct {
+		VEC(void *);
+	} own_index; /* of the log of a replica */
 	/*
 	 * Where this connection wrote first to a log since the last flush. After it are frames
 	 * of its open transaction, whose checksums SQLite may complete only when it commits.
@@ -177,11 +182,19 @@ static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offs
 		       : rc;
 }
 
+/* Nothing may change a file that is fixed or a replica, whatever SQLite attempts. */
+static bool is_read_only(sqlite3_file *f)
+{
+	return ((struct page_file *)f)->is_fixed || ((struct page_file *)f)->is_replica;
+}
+
 static int file_write(sqlite3_file *base, const void *data, int len, sqlite3_int64 offset)
 {
 	struct page_file *p = (struct page_file *)base;
 	sqlite3_file *f = inner(base);
 
+	if (is_read_only(base))
+		return SQLITE_READONLY;
 	if (is_lost(p))
 		return SQLITE_IOERR_SHMMAP;
 	if (p->is_log && offset < p->unfinished)
@@ -213,10 +226,14 @@ static int file_control(sqlite3_file *base, int op, void *arg)
 	return inner(base)->pMethods->xFileControl(inner(base), op, arg);
 }
 
+static int file_shm_unmap(sqlite3_file *f, int delete);
+
 static int file_close(sqlite3_file *f)
 {
 	struct page_file *p = (struct page_file *)f;
 
+	if (p->is_replica)
+		file_shm_unmap(f, 0);
 	sigbus_unwatch(f);
 	page_history_close(p->history);
 	p->history = NULL;
@@ -227,6 +244,8 @@ static int file_truncate(sqlite3_file *f, sqlite3_int64 len)
 {
 	struct page_file *p = (struct page_file *)f;
 
+	if (is_read_only(f))
+		return SQLITE_READONLY;
 	if (is_lost(p))
 		return SQLITE_IOERR_SHMMAP;
 	if (p->history)
@@ -241,16 +260,22 @@ static int file_size(sqlite3_file *f, sqlite3_int64 *out)
 
 static int file_lock(sqlite3_file *f, int level)
 {
+	if (((struct page_file *)f)->is_replica)
+		return level > SQLITE_LOCK_SHARED ? SQLITE_BUSY : SQLITE_OK;
 	return inner(f)->pMethods->xLock(inner(f), level);
 }
 
 static int file_unlock(sqlite3_file *f, int level)
 {
-	return inner(f)->pMethods->xUnlock(inner(f), level);
+	return ((struct page_file *)f)->is_replica ? SQLITE_OK
+						   : inner(f)->pMethods->xUnlock(inner(f), level);
 }
 
 static int file_check_reserved(sqlite3_file *f, int *out)
 {
+	*out = 0;
+	if (((struct page_file *)f)->is_replica)
+		return SQLITE_OK;
 	return inner(f)->pMethods->xCheckReservedLock(inner(f), out);
 }
 
@@ -266,11 +291,32 @@ static int file_characteristics(sqlite3_file *f)
 	return ((struct page_file *)f)->is_fixed ? flags | SQLITE_IOCAP_IMMUTABLE : flags;
 }
 
+static int map_own_index(struct page_file *p, int page, int len, int extend, void volatile **out)
+{
+	void *part;
+
+	*out = (size_t)page < p->own_index.len ? p->own_index.data[page] : NULL;
+	if (*out || !extend)
+		return SQLITE_OK;
+	if ((size_t)page > p->own_index.len)
+		return SQLITE_IOERR_SHMMAP;
+	part = calloc(1, (size_t)len);
+	if (!part || vec_push(&p->own_index, part) < 0) {
+		free(part);
+		return SQLITE_NOMEM;
+	}
+	*out = part;
+	return SQLITE_OK;
+}
+
 static int file_shm_map(sqlite3_file *f, int page, int len, int extend, void volatile **out)
 {
 	struct page_file *p = (struct page_file *)f;
-	int rc = inner(f)->pMethods->xShmMap(inner(f), page, len, extend, out), number;
+	int rc, number;
 
+	if (p->is_replica)
+		return map_own_index(p, page, len, extend, out);
+	rc = inner(f)->pMethods->xShmMap(inner(f), page, len, extend, out);
 	if (rc != SQLITE_OK || !*out)
 		return rc;
 	number = sigbus_watch(p, *out, (size_t)len);
@@ -280,6 +326,8 @@ static int file_shm_map(sqlite3_file *f, int page, int len, int extend, void vol
 
 static int file_shm_lock(sqlite3_file *f, int offset, int n, int flags)
 {
+	if (((struct page_file *)f)->is_replica)
+		return SQLITE_OK;
 	if (flags & SQLITE_SHM_LOCK && is_lost((struct page_file *)f))
 		return SQLITE_IOERR_SHMLOCK;
 	return inner(f)->pMethods->xShmLock(inner(f), offset, n, flags);
@@ -287,7 +335,8 @@ static int file_shm_lock(sqlite3_file *f, int offset, int n, int flags)
 
 static void file_shm_barrier(sqlite3_file *f)
 {
-	inner(f)->pMethods->xShmBarrier(inner(f));
+	if (!((struct page_file *)f)->is_replica)
+		inner(f)->pMethods->xShmBarrier(inner(f));
 }
 
 static int file_shm_unmap(sqlite3_file *f, int delete)
@@ -295,9 +344,15 @@ static int file_shm_unmap(sqlite3_file *f, int delete)
 	struct page_file *p = (struct page_file *)f;
 	bool lost = is_lost(p);
 
+	if (p->is_replica) {
+		for (size_t i = 0; i < p->own_index.len; i++)
+			free(p->own_index.data[i]);
+		vec_fini(&p->own_index);
+		return SQLITE_OK;
+	}
 	sigbus_unwatch(p);
 	p->index = -1;
-	return inner(f)->pMethods->xShmUnmap(inner(f), delete &&!lost);
+	return inner(f)->pMethods->xShmUnmap(inner(f), lost ? 0 : delete);
 }
 
 /* Version 2 has no xFetch(), so SQLite maps no file into memory, where nothing is verified. */
@@ -323,10 +378,16 @@ static const sqlite3_io_methods methods = {
 
 /* ---- file systems ------------------------------------------------------------------- */
 
+/*
+ * The log of a replica is opened as another kind of file: SQLite gives a log to the owner of the
+ * database, which changes the time in its inode even if it is the same owner.
+ */
+enum { REPLICA_LOG = SQLITE_OPEN_SUPER_JOURNAL };
+
 struct page_vfs {
 	sqlite3_vfs base;
 	sqlite3_vfs *inner;
-	bool is_fixed;
+	bool is_fixed, is_replica;
 };
 
 /* An empty file will have checksums; another has a header with the number of reserved bytes. */
@@ -356,24 +417,30 @@ static bool may_be_file(const char *path)
 static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int flags,
 		    int *out_flags)
 {
-	sqlite3_vfs *orig = ((struct page_vfs *)vfs)->inner;
+	const struct page_vfs *v = (const struct page_vfs *)vfs;
+	sqlite3_vfs *orig = v->inner;
 	struct page_file *p = (struct page_file *)base;
 	int rc;
 
 	if (!(flags & (SQLITE_OPEN_MAIN_DB | SQLITE_OPEN_WAL)))
 		return orig->xOpen(orig, name, base, flags, out_flags);
 	*p = (struct page_file){ .is_log = flags & SQLITE_OPEN_WAL,
-				 .is_fixed = ((struct page_vfs *)vfs)->is_fixed,
+				 .is_fixed = v->is_fixed,
+				 .is_replica = v->is_replica,
 				 .unfinished = INT64_MAX,
 				 .index = -1 };
 	p->database = !p->is_log ? p : (struct page_file *)sqlite3_database_file_object(name);
 	memset(inner(base), 0, (size_t)orig->szOsFile);
 	if (!may_be_file(name))
 		return SQLITE_CANTOPEN;
+	if (v->is_replica && p->is_log)
+		flags = SQLITE_OPEN_READONLY | REPLICA_LOG;
 	rc = orig->xOpen(orig, name, inner(base), flags, out_flags);
 	if (rc == SQLITE_OK && !p->is_log)
 		rc = find_sums(p);
-	if (rc == SQLITE_OK && p->sums && name && page_history_open(&p->history, name) < 0)
+	/* the files of a replica may be replaced; its days compare their sizes and times */
+	if (rc == SQLITE_OK && p->sums && name && !p->is_replica &&
+	    page_history_open(&p->history, name) < 0)
 		rc = SQLITE_IOERR_NOMEM;
 	/* With methods SQLite closes the file itself, also after an error. */
 	if (inner(base)->pMethods)
@@ -381,9 +448,16 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 	return rc;
 }
 
+/* SQLite deletes a log or a journal that it takes for old. */
+static int vfs_delete_nothing(sqlite3_vfs *vfs, const char *name, int sync)
+{
+	return SQLITE_READONLY;
+}
+
 static struct page_vfs shared = { .base = { .zName = "cameo" } };
 static struct page_vfs exclusive_use = { .base = { .zName = "cameo-excl" } };
 static struct page_vfs fixed = { .base = { .zName = "cameo-fixed" }, .is_fixed = true };
+static struct page_vfs replica = { .base = { .zName = "cameo-replica" }, .is_replica = true };
 static bool registered;
 
 static bool add(struct page_vfs *v, const char *of)
@@ -397,13 +471,15 @@ static bool add(struct page_vfs *v, const char *of)
 	v->base.zName = name;
 	v->base.szOsFile = INNER_AT + v->inner->szOsFile;
 	v->base.xOpen = vfs_open;
+	if (v->is_fixed || v->is_replica)
+		v->base.xDelete = vfs_delete_nothing;
 	return sqlite3_vfs_register(&v->base, 0) == SQLITE_OK;
 }
 
 static void add_all(void)
 {
-	registered =
-		add(&shared, "unix") && add(&exclusive_use, "unix-excl") && add(&fixed, "unix");
+	registered = add(&shared, "unix") && add(&exclusive_use, "unix-excl") &&
+		     add(&fixed, "unix") && add(&replica, "unix");
 }
 
 static const char *name_of(const struct page_vfs *v)
@@ -422,6 +498,11 @@ const char *page_sums_vfs(bool exclusive)
 const char *page_sums_vfs_fixed(void)
 {
 	return name_of(&fixed);
+}
+
+const char *page_sums_vfs_replica(void)
+{
+	return name_of(&replica);
 }
 
 bool page_sums_is_fixed(struct sqlite3 *db)

@@ -35,6 +35,12 @@ const char *page_sums_vfs(bool exclusive);
  * does not notice later changes of the file, so it must be used for one query only.
  */
 const char *page_sums_vfs_fixed(void);
+
+/*
+ * Names a file system for copies with a log, which nobody writes. It changes and creates no file,
+ * locks nothing, and holds the index of the log in memory of the connection.
+ */
+const char *page_sums_vfs_replica(void);
 bool page_sums_is_fixed(struct sqlite3 *db);
 
 /*

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <sqlite3.h>
 
@@ -12,7 +13,12 @@
 #include "store/sqlite/db.h"
 #include "store/sqlite/page_sums.h"
 
-enum { MAX_IDLE = 4 };
+enum {
+	MAX_IDLE = 4,
+	MIN_OPEN_DAYS = 6,
+	MAX_OPEN_DAYS = 256,
+	DESCRIPTORS_PER_DAY = 16, /* three of each connection */
+};
 
 static void reader_free(struct reader *r)
 {
@@ -32,9 +38,9 @@ static void reader_free(struct reader *r)
 
 DEFINE_FREEP(struct reader, reader_free)
 
-void reader_pool_init(struct reader_pool *rs, const char *path)
+void reader_pool_init(struct reader_pool *rs, const char *path, enum db_mode mode)
 {
-	*rs = (struct reader_pool){ .path = path };
+	*rs = (struct reader_pool){ .path = path, .mode = mode };
 	pthread_mutex_init(&rs->lock, NULL);
 }
 
@@ -46,14 +52,16 @@ void reader_pool_fini(struct reader_pool *rs)
 	pthread_mutex_destroy(&rs->lock);
 }
 
-static int reader_new(struct reader **out, const char *path, struct err *err)
+static int reader_new(struct reader **out, const char *path, enum db_mode mode, struct err *err)
 {
 	_cleanup_(reader_freep) struct reader *rd = calloc(1, sizeof(*rd));
 	int format = 0, r;
 
 	if (!rd)
 		return -ENOMEM;
-	r = db_open(&rd->db, path, DB_READ, err);
+	r = db_open(&rd->db, path, mode, err);
+	if (r == 0 && mode == DB_REPLICA)
+		r = db_add_missing(rd->db, err);
 	if (r == 0)
 		r = db_format(rd->db, &format, err);
 	rd->checked = format >= DB_FORMAT_CHECKED;
@@ -118,8 +126,14 @@ int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err 
 	}
 	pthread_mutex_unlock(&rs->lock);
 	if (!*out)
-		r = reader_new(out, rs->path, err);
+		r = reader_new(out, rs->path, rs->mode, err);
 	return r < 0 ? r : begin(*out, err);
+}
+
+/* A connection without locks can be used again only if its owner notices changes of the file. */
+static bool is_reusable(const struct reader_pool *rs, const struct reader *rd)
+{
+	return rs->mode == DB_REPLICA || !page_sums_is_fixed(rd->db);
 }
 
 void reader_pool_release(struct reader_pool *rs, struct reader *rd)
@@ -127,8 +141,7 @@ void reader_pool_release(struct reader_pool *rs, struct reader *rd)
 	db_exec(rd->db, "END", NULL);
 	rd->bytes = db_cache_bytes(rd->db);
 	pthread_mutex_lock(&rs->lock);
-	if (rs->idle.len < MAX_IDLE && !page_sums_is_fixed(rd->db) &&
-	    vec_push(&rs->idle, rd) == 0) {
+	if (rs->idle.len < MAX_IDLE && is_reusable(rs, rd) && vec_push(&rs->idle, rd) == 0) {
 		rs->bytes += rd->bytes;
 		rd = NULL;
 	}
@@ -144,4 +157,15 @@ size_t reader_pool_bytes(struct reader_pool *rs)
 	bytes = rs->bytes;
 	pthread_mutex_unlock(&rs->lock);
 	return bytes;
+}
+
+/* Half of the descriptors are for connections of clients. */
+size_t reader_pool_max_days(void)
+{
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
+	rlim_t n;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	n = files.rlim_cur / 2 / DESCRIPTORS_PER_DAY;
+	return n < MIN_OPEN_DAYS ? MIN_OPEN_DAYS : n > MAX_OPEN_DAYS ? MAX_OPEN_DAYS : n;
 }

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/vec.h"
+#include "store/sqlite/db.h"
 #include "store/sqlite/rollup_level.h"
 
 struct err;
@@ -42,10 +43,11 @@ struct reader_pool {
 	} idle;
 	size_t bytes;     /* of the idle readers */
 	const char *path; /* borrowed */
+	enum db_mode mode;
 };
 
-/* @path must outlive the pool. */
-void reader_pool_init(struct reader_pool *rs, const char *path);
+/* @path must outlive the pool. @mode is DB_READ or DB_REPLICA. */
+void reader_pool_init(struct reader_pool *rs, const char *path, enum db_mode mode);
 void reader_pool_fini(struct reader_pool *rs);
 
 /*
@@ -59,3 +61,6 @@ void reader_pool_release(struct reader_pool *rs, struct reader *rd);
 
 /* Memory of the idle readers in bytes. */
 size_t reader_pool_bytes(struct reader_pool *rs);
+
+/* How many days may be open, so that their readers need at most half of the file descriptors. */
+size_t reader_pool_max_days(void);

@@ -16,16 +16,14 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "flame/merged_stacks.h"
 #include "store/sqlite/day.h"
 #include "store/sqlite/day_cache.h"
 #include "store/sqlite/day_files.h"
-#include "store/sqlite/day_query.h"
 #include "store/sqlite/durable.h"
 #include "store/sqlite/sqlite_copy.h"
+#include "store/sqlite/sqlite_query.h"
 #include "store/sqlite/sqlite_usage.h"
 #include "store/sqlite/writer.h"
-#include "store/timed_samples.h"
 
 enum {
 	ROLLED_UP_DAYS = 16,
@@ -33,8 +31,7 @@ enum {
 };
 
 struct sqlite_store {
-	struct store base;
-	char *dir;
+	struct sqlite_days files; /* the first member */
 	int dir_lock;
 	struct day_cache *days;
 	struct writer *writer;
@@ -42,7 +39,7 @@ struct sqlite_store {
 
 static struct sqlite_store *sqlite_store_of(struct store *base)
 {
-	return (struct sqlite_store *)base; /* the first member */
+	return (struct sqlite_store *)base;
 }
 
 static int sqlite_store_append(struct store *base, const char *tenant,
@@ -57,21 +54,14 @@ static int sqlite_store_append(struct store *base, const char *tenant,
 	return writer_append(s->writer, tenant, profiles, n, err);
 }
 
-typedef int (*query_day_fn)(struct day *d, void *ctx, struct err *err);
-
-/*
- * Calls @fn for each day of the tenant in the range, oldest first. A day that retention removes
- * meanwhile is skipped.
- */
-static int query_days(struct sqlite_store *s, const struct store_select *sel, query_day_fn fn,
+/* A day that retention removes meanwhile is skipped. */
+static int visit_days(struct sqlite_days *base, const struct store_select *sel, day_visit_fn fn,
 		      void *ctx, struct err *err)
 {
+	struct sqlite_store *s = (struct sqlite_store *)base;
 	_cleanup_(day_files_fini) struct day_files files = { 0 };
-	int r;
+	int r = day_cache_days(s->days, sel->tenant, &files);
 
-	if (!store_tenant_valid(sel->tenant))
-		return err_set(err, -EINVAL, "invalid tenant name");
-	r = day_cache_days(s->days, sel->tenant, &files);
 	for (size_t i = 0; r == 0 && i < files.len; i++) {
 		struct day_ref *ref;
 
@@ -85,164 +75,11 @@ static int query_days(struct sqlite_store *s, const struct store_select *sel, qu
 		if (r == -ENOENT)
 			r = 0;
 		else if (r == 0) {
-			r = fn(day_ref_day(ref), ctx, err);
+			r = fn(day_state(day_ref_day(ref)), ctx, err);
 			day_cache_release(s->days, ref);
 		}
 	}
 	return r;
-}
-
-/*
- * Arguments of one operation for its per-day callback; each operation sets the members that it
- * uses.
- */
-struct day_args {
-	const struct store_select *sel;
-	struct merged_stacks *stacks;
-	store_series_fn series;
-	store_point_fn point;
-	store_sample_times_fn times;
-	void *ctx;
-	struct store_stats *stats;
-	int64_t before_ns;
-	struct timed_samples *samples;
-};
-
-static int merge_day(struct day *d, void *ctx, struct err *err)
-{
-	const struct day_args *q = ctx;
-
-	return day_query_merge(day_state(d), q->sel, q->stacks, err);
-}
-
-static int series_of_day(struct day *d, void *ctx, struct err *err)
-{
-	const struct day_args *q = ctx;
-
-	return day_query_series(day_state(d), q->sel, q->series, q->ctx, err);
-}
-
-static int points_of_day(struct day *d, void *ctx, struct err *err)
-{
-	const struct day_args *q = ctx;
-
-	return day_query_points(day_state(d), q->sel, q->series, q->point, q->ctx, err);
-}
-
-static int sample_times_of_day(struct day *d, void *ctx, struct err *err)
-{
-	const struct day_args *q = ctx;
-
-	return day_query_sample_times(day_state(d), q->sel, q->times, q->ctx, err);
-}
-
-static int samples_of_day(struct day *d, void *ctx, struct err *err)
-{
-	const struct day_args *q = ctx;
-
-	return day_query_samples(day_state(d), q->sel, q->before_ns, q->samples, err);
-}
-
-static int stats_of_day(struct day *d, void *ctx, struct err *err)
-{
-	struct store_stats *out = ((struct day_args *)ctx)->stats;
-	int64_t first, last;
-
-	if (day_span(d, &first, &last) < 0)
-		return 0;
-	if (!out->has_data || first < out->oldest_ns)
-		out->oldest_ns = first;
-	if (!out->has_data || last > out->newest_ns)
-		out->newest_ns = last;
-	out->has_data = true;
-	return 0;
-}
-
-static int sqlite_store_merge(struct store *base, const struct store_select *sel,
-			      struct merged_stacks **out, struct err *err)
-{
-	struct sqlite_store *s = sqlite_store_of(base);
-	_cleanup_(merged_stacks_freep) struct merged_stacks *stacks = NULL;
-	struct day_args q = { .sel = sel };
-	int r = merged_stacks_new(&stacks);
-
-	if (r < 0)
-		return r;
-	stacks->max_nodes = sel->max_nodes;
-	q.stacks = stacks;
-	r = query_days(s, sel, merge_day, &q, err);
-	if (r < 0)
-		return r;
-	*out = steal_ptr(&stacks);
-	return 0;
-}
-
-static int sqlite_store_series(struct store *base, const struct store_select *sel,
-			       store_series_fn fn, void *ctx, struct err *err)
-{
-	struct sqlite_store *s = sqlite_store_of(base);
-	struct day_args q = { .sel = sel, .series = fn, .ctx = ctx };
-
-	return query_days(s, sel, series_of_day, &q, err);
-}
-
-static int sqlite_store_points(struct store *base, const struct store_select *sel,
-			       store_series_fn series, store_point_fn point, void *ctx,
-			       struct err *err)
-{
-	struct sqlite_store *s = sqlite_store_of(base);
-	struct day_args q = { .sel = sel, .series = series, .point = point, .ctx = ctx };
-
-	return query_days(s, sel, points_of_day, &q, err);
-}
-
-static int sqlite_store_sample_times(struct store *base, const struct store_select *sel,
-				     store_sample_times_fn fn, void *ctx, struct err *err)
-{
-	struct sqlite_store *s = sqlite_store_of(base);
-	struct day_args q = { .sel = sel, .times = fn, .ctx = ctx };
-
-	return query_days(s, sel, sample_times_of_day, &q, err);
-}
-
-static int sqlite_store_samples(struct store *base, const struct store_select *sel,
-				int64_t before_ns, struct timed_samples *out, struct err *err)
-{
-	struct sqlite_store *s = sqlite_store_of(base);
-	struct store_select wider = *sel;
-	struct day_args q = { .sel = sel, .before_ns = before_ns, .samples = out };
-	int r = merged_stacks_new(&out->stacks);
-
-	wider.start_ns = sel->start_ns < before_ns ? 0 : sel->start_ns - before_ns;
-	return r < 0 ? r : query_days(s, &wider, samples_of_day, &q, err);
-}
-
-static int sqlite_store_stats(struct store *base, const char *tenant, struct store_stats *out,
-			      struct err *err)
-{
-	struct sqlite_store *s = sqlite_store_of(base);
-	const struct store_select all = { .tenant = tenant, .end_ns = INT64_MAX };
-	struct store_stats stats = { 0 };
-	struct day_args q = { .stats = &stats };
-	int r = query_days(s, &all, stats_of_day, &q, err);
-
-	if (r == 0)
-		*out = stats;
-	return r;
-}
-
-static int sqlite_store_usage(struct store *base, struct store_usage *out, struct err *err)
-{
-	struct sqlite_store *s = sqlite_store_of(base);
-	_cleanup_(day_files_fini) struct day_files files = { 0 };
-	int r = day_files_list(s->dir, &files);
-
-	if (r < 0)
-		return err_set(err, r, "cannot list \"%.150s\": %s", s->dir, strerror(-r));
-	*out = (struct store_usage){ .n_days = (uint32_t)files.len };
-	for (size_t i = 0; i < files.len; i++)
-		out->bytes += files.data[i].bytes;
-	return 0;
 }
 
 /* Rollups that share a transaction: few enough to hold up pushes for a few milliseconds only. */
@@ -319,7 +156,7 @@ static int sqlite_store_roll_up(struct store *base, int64_t before_ns, struct er
 static int sqlite_store_first_day(struct store *base, int64_t *day, struct err *err)
 {
 	_cleanup_(day_files_fini) struct day_files files = { 0 };
-	int r = day_files_list(sqlite_store_of(base)->dir, &files);
+	int r = day_files_list(sqlite_store_of(base)->files.dir, &files);
 
 	if (r < 0)
 		return err_set(err, r, "cannot list the day files: %s", strerror(-r));
@@ -338,7 +175,7 @@ static int sqlite_store_retain(struct store *base, int64_t oldest_ns, uint64_t m
 	struct sqlite_store *s = sqlite_store_of(base);
 	_cleanup_(day_files_fini) struct day_files files = { 0 };
 	uint64_t bytes = 0;
-	int n = 0, r = day_files_list(s->dir, &files);
+	int n = 0, r = day_files_list(s->files.dir, &files);
 
 	for (size_t i = 0; i < files.len; i++)
 		bytes += files.data[i].bytes;
@@ -368,11 +205,12 @@ static int sqlite_store_retain(struct store *base, int64_t oldest_ns, uint64_t m
  */
 static int check_writable(const struct sqlite_store *s, struct err *err)
 {
-	_cleanup_(closep) int fd = open(s->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	_cleanup_(closep) int fd = open(s->files.dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 
-	if (fd >= 0 || ((errno == EOPNOTSUPP || errno == EISDIR) && access(s->dir, W_OK) == 0))
+	if (fd >= 0 ||
+	    ((errno == EOPNOTSUPP || errno == EISDIR) && access(s->files.dir, W_OK) == 0))
 		return 0;
-	return err_set(err, -EIO, "cannot write to \"%.150s\": %s", s->dir, strerror(errno));
+	return err_set(err, -EIO, "cannot write to \"%.150s\": %s", s->files.dir, strerror(errno));
 }
 
 static int sqlite_store_check(struct store *base, struct err *err)
@@ -381,14 +219,16 @@ static int sqlite_store_check(struct store *base, struct err *err)
 	struct statvfs fs;
 	struct stat own, st;
 
-	if (fstat(s->dir_lock, &own) < 0 || stat(s->dir, &st) < 0 || st.st_dev != own.st_dev ||
-	    st.st_ino != own.st_ino)
-		return err_set(err, -EIO, "directory \"%.150s\" was removed or replaced", s->dir);
-	if (statvfs(s->dir, &fs) < 0)
-		return err_set(err, -EIO, "cannot inspect \"%.150s\": %s", s->dir, strerror(errno));
+	if (fstat(s->dir_lock, &own) < 0 || stat(s->files.dir, &st) < 0 ||
+	    st.st_dev != own.st_dev || st.st_ino != own.st_ino)
+		return err_set(err, -EIO, "directory \"%.150s\" was removed or replaced",
+			       s->files.dir);
+	if (statvfs(s->files.dir, &fs) < 0)
+		return err_set(err, -EIO, "cannot inspect \"%.150s\": %s", s->files.dir,
+			       strerror(errno));
 	if ((uint64_t)fs.f_bavail * fs.f_frsize < MIN_FREE_BYTES)
 		return err_set(err, -ENOSPC, "the disk of \"%.150s\" has less than %d MiB free",
-			       s->dir, MIN_FREE_BYTES >> 20);
+			       s->files.dir, MIN_FREE_BYTES >> 20);
 	return check_writable(s, err);
 }
 
@@ -404,7 +244,7 @@ static void sqlite_store_free(struct sqlite_store *s)
 	writer_free(s->writer);
 	day_cache_free(s->days);
 	closep(&s->dir_lock);
-	free(s->dir);
+	free(s->files.dir);
 	free(s);
 }
 
@@ -415,29 +255,23 @@ static void sqlite_store_close(struct store *base)
 	sqlite_store_free(sqlite_store_of(base));
 }
 
-static int sqlite_store_days(struct store *base, const char *tenant, store_usage_fn fn, void *ctx,
-			     struct err *err)
-{
-	return sqlite_usage_days(sqlite_store_of(base)->dir, tenant, fn, ctx, err);
-}
-
 static uint64_t sqlite_store_stamp(struct store *base, const char *tenant, int64_t start_ns,
 				   int64_t end_ns)
 {
-	return day_files_stamp(sqlite_store_of(base)->dir, tenant, store_day_of(start_ns),
-			       store_day_of(end_ns));
+	return day_files_stamp(sqlite_store_of(base)->files.dir, tenant, store_day_of(start_ns),
+			       store_day_of(end_ns), NULL);
 }
 
 static const struct store_ops ops = {
 	.append = sqlite_store_append,
-	.merge = sqlite_store_merge,
-	.series = sqlite_store_series,
-	.points = sqlite_store_points,
-	.sample_times = sqlite_store_sample_times,
-	.samples = sqlite_store_samples,
-	.stats = sqlite_store_stats,
-	.usage = sqlite_store_usage,
-	.days = sqlite_store_days,
+	.merge = sqlite_query_merge,
+	.series = sqlite_query_series,
+	.points = sqlite_query_points,
+	.sample_times = sqlite_query_sample_times,
+	.samples = sqlite_query_samples,
+	.stats = sqlite_query_stats,
+	.usage = sqlite_query_usage,
+	.days = sqlite_query_days,
 	.roll_up = sqlite_store_roll_up,
 	.first_day = sqlite_store_first_day,
 	.retain = sqlite_store_retain,
@@ -455,19 +289,21 @@ int sqlite_store_open(struct store **out, const struct store_options *opt, struc
 	if (!s)
 		return -ENOMEM;
 	s->dir_lock = -1;
-	s->dir = strdup(opt->dir);
-	if (!s->dir)
+	s->files.dir = strdup(opt->dir);
+	if (!s->files.dir)
 		return -ENOMEM;
-	r = durable_lock(s->dir, true, &s->dir_lock, err);
+	r = durable_lock(s->files.dir, true, &s->dir_lock, err);
 	if (r == 0)
-		r = sqlite_copy_check(s->dir, err);
+		r = sqlite_copy_check(s->files.dir, err);
 	if (r == 0)
-		r = day_cache_new(&s->days, s->dir, opt->max_memory, opt->warn, opt->warn_ctx);
+		r = day_cache_new(&s->days, s->files.dir, opt->max_memory, opt->warn,
+				  opt->warn_ctx);
 	if (r == 0)
 		r = writer_new(&s->writer, s->days);
 	if (r < 0)
 		return r;
-	s->base.ops = &ops;
-	*out = &steal_ptr(&s)->base;
+	s->files.visit = visit_days;
+	s->files.base.ops = &ops;
+	*out = &steal_ptr(&s)->files.base;
 	return 0;
 }

@@ -94,18 +94,19 @@ static int read_parts(struct sqlite3 *db, struct store_usage_day *out, struct er
 }
 
 /* A transaction, as the server may write meanwhile. */
-static int read_day(const char *path, struct store_usage_day *out, struct err *err)
+static int read_day(const char *path, enum db_mode mode, struct store_usage_day *out,
+		    struct err *err)
 {
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
-	int r = db_open(&db, path, DB_READ, err);
+	int r = db_open(&db, path, mode, err);
 
 	if (r == 0)
 		r = db_exec(db, "BEGIN", err);
 	return r < 0 ? r : read_parts(db, out, err);
 }
 
-static int report_day(const char *dir, const struct day_file *f, store_usage_fn fn, void *ctx,
-		      struct err *err)
+static int report_day(const char *dir, const struct day_file *f, enum db_mode mode,
+		      store_usage_fn fn, void *ctx, struct err *err)
 {
 	struct store_usage_day day = { .tenant = f->tenant,
 				       .start_ns = f->number * STORE_DAY_NS,
@@ -116,7 +117,7 @@ static int report_day(const char *dir, const struct day_file *f, store_usage_fn 
 
 	day_files_path(dir, f->tenant, f->number, path);
 	r = f->is_lost ? err_set(&why, -EBADMSG, "its file was deleted")
-		       : read_day(path, &day, &why);
+		       : read_day(path, mode, &day, &why);
 	if (r == -ENOENT || r == -ENODATA) /* removed meanwhile */
 		return 0;
 	if (r == -EBADMSG)
@@ -129,13 +130,13 @@ static int report_day(const char *dir, const struct day_file *f, store_usage_fn 
 	return fn(ctx, &day);
 }
 
-int sqlite_usage_days(const char *dir, const char *tenant, store_usage_fn fn, void *ctx,
-		      struct err *err)
+int sqlite_usage_days(const char *dir, const char *tenant, enum db_mode mode, store_usage_fn fn,
+		      void *ctx, struct err *err)
 {
 	_cleanup_(day_files_fini) struct day_files files = { 0 };
 	int r = day_list(dir, tenant, &files, err);
 
 	for (size_t i = 0; r == 0 && i < files.len; i++)
-		r = report_day(dir, &files.data[i], fn, ctx, err);
+		r = report_day(dir, &files.data[i], mode, fn, ctx, err);
 	return r;
 }

@@ -92,7 +92,7 @@ static void an_empty_directory_has_no_days(void **state)
 static void wrong_command_lines_are_refused(void **state)
 {
 	static const struct command_bad bad[] = {
-		{ { "server" }, "--data DIR and --store URL" },
+		{ { "server" }, "--data DIR, --read-only DIR and --store URL" },
 		{ { "server", "-d", "x", "--store", "clickhouse://h:1/d" },
 		  "exactly one of --data DIR" },
 		{ { "server", "-d", "x", "operand" }, "operand" },

@@ -22,6 +22,8 @@ int test_manifest(void);
 int test_manifests(void);
 int test_matcher(void);
 int test_page_sums(void);
+int test_reader_pool(void);
+int test_replica_days(void);
 int test_rollup(void);
 int test_rollup_due(void);
 int test_sample_times(void);
@@ -29,6 +31,7 @@ int test_series(void);
 int test_sqlite_copy(void);
 int test_sqlite_files(void);
 int test_sqlite_owner(void);
+int test_sqlite_query(void);
 int test_sqlite_store(void);
 int test_sqlite_usage(void);
 int test_timed_samples(void);
@@ -42,8 +45,9 @@ int main(void)
 	       test_clickhouse_writer() + test_conformance() + test_day() + test_day_cache() +
 	       test_day_check() + test_day_files() + test_day_rewrite() + test_day_traced() +
 	       test_db() + test_durable() + test_intern() + test_log_sums() + test_manifest() +
-	       test_manifests() + test_matcher() + test_page_sums() + test_rollup() +
-	       test_rollup_due() + test_sample_times() + test_series() + test_sqlite_copy() +
-	       test_sqlite_files() + test_sqlite_owner() + test_sqlite_store() +
-	       test_sqlite_usage() + test_timed_samples() + test_window() + test_writer();
+	       test_manifests() + test_matcher() + test_page_sums() + test_reader_pool() +
+	       test_replica_days() + test_rollup() + test_rollup_due() + test_sample_times() +
+	       test_series() + test_sqlite_copy() + test_sqlite_files() + test_sqlite_owner() +
+	       test_sqlite_query() + test_sqlite_store() + test_sqlite_usage() +
+	       test_timed_samples() + test_window() + test_writer();
 }

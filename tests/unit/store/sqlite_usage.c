@@ -75,7 +75,7 @@ static void each_day_has_the_size_and_contents_of_its_file(void **state)
 	struct stat st;
 
 	find_files(dir, files);
-	assert_int_equal(sqlite_usage_days(dir, "anonymous", on_day, &seen, NULL), 0);
+	assert_int_equal(sqlite_usage_days(dir, "anonymous", DB_READ, on_day, &seen, NULL), 0);
 	assert_int_equal(seen.n, DAYS);
 	for (int i = 0; i < DAYS; i++) {
 		assert_int_equal(stat(files[i], &st), 0);
@@ -94,9 +94,9 @@ static void the_callback_can_stop_and_other_tenants_have_nothing(void **state)
 	struct seen seen = { .stop_after = 2 }, none = { 0 };
 	char *dir = make_days();
 
-	assert_int_equal(sqlite_usage_days(dir, NULL, on_day, &seen, NULL), STOPPED);
+	assert_int_equal(sqlite_usage_days(dir, NULL, DB_READ, on_day, &seen, NULL), STOPPED);
 	assert_int_equal(seen.n, 2);
-	assert_int_equal(sqlite_usage_days(dir, "other", on_day, &none, NULL), 0);
+	assert_int_equal(sqlite_usage_days(dir, "other", DB_READ, on_day, &none, NULL), 0);
 	assert_int_equal(none.n, 0);
 	fixture_remove(dir);
 }
@@ -113,7 +113,7 @@ static void damaged_and_deleted_days_are_reported_as_such(void **state)
 	assert_int_equal(pwrite(fd, text, sizeof(text), 0), sizeof(text));
 	close(fd);
 	assert_int_equal(unlink(files[0]), 0);
-	assert_int_equal(sqlite_usage_days(dir, "anonymous", on_day, &seen, NULL), 0);
+	assert_int_equal(sqlite_usage_days(dir, "anonymous", DB_READ, on_day, &seen, NULL), 0);
 	assert_int_equal(seen.n, DAYS);
 	assert_true(seen.is_damaged[0]);
 	assert_false(seen.is_damaged[1]);
