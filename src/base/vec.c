@@ -15,9 +15,9 @@ int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len)
 	while (new_cap < n) {
 		if (new_cap > SIZE_MAX / 2)
 			return -ENOMEM;
-		new_cap *= 2;
+		new_cap += new_cap < VEC_LARGE / elem_len ? new_cap : new_cap / 4;
 	}
-	if (new_cap > SIZE_MAX / elem_len)
+	if (new_cap > PTRDIFF_MAX / elem_len)
 		return -ENOMEM;
 	p = realloc(*data, new_cap * elem_len);
 	if (!p)

@@ -19,7 +19,13 @@
 	size_t len;                                                                                \
 	size_t cap
 
-/* Grows the array by doubling to at least @n elements in total. Returns 0 or -ENOMEM. */
+/* A larger array grows by a quarter: what it does not use is memory that may be reserved. */
+enum { VEC_LARGE = 4 << 20 /* bytes */ };
+
+/*
+ * Grows the array to at least @n elements in total: to twice as many as before, or to a quarter
+ * more. Returns 0 or -ENOMEM.
+ */
 int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len);
 
 #define vec_reserve(v, n)                                                                          \

@@ -20,6 +20,21 @@ static void grows_and_keeps_its_elements(void **state)
 	assert_null(v.data);
 }
 
+static void a_large_array_has_at_most_a_quarter_in_reserve(void **state)
+{
+	struct {
+		VEC(uint64_t);
+	} v = { 0 };
+
+	for (uint64_t i = 0; i < VEC_LARGE; i++) {
+		assert_int_equal(vec_push(&v, i), 0);
+		assert_true(v.cap <= 2 * v.len || v.len <= 8);
+		if (v.len * sizeof(i) > VEC_LARGE)
+			assert_true(v.cap <= v.len + v.len / 4);
+	}
+	vec_fini(&v);
+}
+
 static void refuses_a_size_that_overflows(void **state)
 {
 	void *data = NULL;
@@ -30,4 +45,6 @@ static void refuses_a_size_that_overflows(void **state)
 	assert_null(data);
 }
 
-TEST_GROUP(test_vec, TEST(grows_and_keeps_its_elements), TEST(refuses_a_size_that_overflows))
+TEST_GROUP(test_vec, TEST(grows_and_keeps_its_elements),
+	   TEST(a_large_array_has_at_most_a_quarter_in_reserve),
+	   TEST(refuses_a_size_that_overflows))
