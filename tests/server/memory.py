@@ -16,7 +16,7 @@ from serving import BASE_S, CPU, PAGE, QUERIER, RANGE, Server, check, finish, me
 
 LIMIT_MIB = 128
 AT_ONCE = 12
-SERVICES = 16
+SERVICES = 14
 LATE_S = 60
 
 

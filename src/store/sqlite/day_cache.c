@@ -28,7 +28,9 @@
 #include "store/sqlite/reader_pool.h"
 #include "store/sqlite/refusals.h"
 
-enum { DEFAULT_BYTES = 1 << 30 };
+/* A query of a whole day holds its names three times: in the day, in its result, in the response.
+ */
+enum { DEFAULT_BYTES = 1 << 30, DAY_DIVISOR = 3 };
 
 struct day_ref {
 	char tenant[STORE_TENANT_MAX + 1];
@@ -210,7 +212,7 @@ static int open_file(struct day_cache *d, struct manifest *m, struct day_ref *re
 	r = day_open(&ref->day, path, create, &cause);
 	pthread_mutex_lock(&d->lock);
 	if (r == 0)
-		day_limit(ref->day, d->max_bytes / 2);
+		day_limit(ref->day, d->max_bytes / DAY_DIVISOR);
 	if (r == 0)
 		r = manifest_record(m, ref->number, day_identity(ref->day), day_n_windows(ref->day),
 				    &cause);
