@@ -120,17 +120,20 @@ class Reader:
         self.dir, self.program, self.lasting, self.url = shop.dir, program, [], None
         self.env = {**os.environ, "PATH": f"{shop.dir}/bin:{os.environ['PATH']}", "HOME": shop.dir}
         self.failed = []
-        shutil.rmtree(shop.path("monday"), ignore_errors=True)  # the backup of an earlier page
+        for backup in "monday", "tuesday":  # of an earlier page
+            shutil.rmtree(shop.path(backup), ignore_errors=True)
 
     def adapted(self, command):
         """The command with this test's program, files, addresses and durations."""
         command = re.sub(r"^(?:sudo )?(?:\./run|build/cameo|cameo)(?= |$)", "cameo", command.split("  #")[0].strip())
         command = re.sub("^cameo$", "cameo up", command.replace("-- build/cameo", "-- cameo").replace(" --port 8000", ""))
-        if not command.startswith("cameo tasks "):
+        if not self.goroutines_of(command, []):
             command = re.sub(r"(?<= -p )\d+", str(self.program.pid), command)
+        # what runs next to it can make a loop take longer
+        command = re.sub(r"(?<= --fail-above )\d+%", "900%", command)
         command = re.sub(r"(?<= --watch )\d+", "0.1 --snapshots 2", command)
         command = re.sub(r"(?<= -d )\d+", "1", command)
-        if command.startswith("cameo record ") and not re.search(" -d | -- ", command):
+        if command.startswith("cameo record ") and not re.search(" -d | -- |=heap ", command):
             command += " -d 1"
         for recording, rounds in ROUNDS.items():
             command = command.replace(f" -o {recording} -- ./app", f" -o {recording} -- ./app {rounds}")
@@ -141,7 +144,7 @@ class Reader:
         if re.match(r"cameo (up|server)\b", command) and LASTING.match(command):
             command = re.sub(r"(?<= --listen )(\S*):\d+", r"\1:0", command)
             command += "" if " --listen " in command else " --listen 127.0.0.1:0"
-            command += "" if " --data " in command else f" --data {self.dir}/up"
+            command += "" if re.search(" --data | --read-only ", command) else f" --data {self.dir}/up"
         elif re.match(r"cameo agent\b", command):
             command += " --metrics no"
         return re.sub(r"http://127\.0\.0\.1:4040", self.url, command) if self.url else command
@@ -152,11 +155,20 @@ class Reader:
             for line in lines:
                 f.write(self.adapted(line).replace(":4040", ":1") + "\n")
 
+    @staticmethod
+    def goroutines_of(command, shown):
+        """The mode of the Go program that a command is about, or None."""
+        if re.match(r"(sudo )?cameo record .*--memory=heap ", command):
+            return "heap"
+        if not command.startswith("cameo tasks "):
+            return None
+        return "deadlock" if any(line.startswith("Deadlock") for line in shown) else "counts"
+
     def type(self, command, shown):
-        if command.startswith("cameo tasks "):
-            if not self.goroutines:
-                return
-            mode = "deadlock" if any(line.startswith("Deadlock") for line in shown) else "counts"
+        mode = self.goroutines_of(command, shown)
+        if (mode or "heap.pb.gz --limit" in command) and not self.goroutines:
+            return
+        if mode:
             command = re.sub(r"(?<= -p )\d+", str(self.goroutines[mode].pid), command)
         typed = self.adapted(command)
         expect(RUNS.match(typed), f"{command}: it is neither in RUNS nor in NOT_RUN")
@@ -190,7 +202,8 @@ class Reader:
         found = re.match(r"cameo server: (http://\S+)", line)
         if found:
             self.url = found[1].replace("0.0.0.0", "127.0.0.1")
-            if "--oidc" not in typed:  # only the issuer's tokens may push there
+            # only the issuer's tokens may push to one, and nobody to the other
+            if "--oidc" not in typed and "--read-only" not in typed:
                 self.push()
 
     def push(self):
@@ -280,14 +293,14 @@ def commands_of(page):
 
 
 def start_goroutines(shop):
-    """Starts the programs that `cameo tasks` reads, by their mode; none without Go."""
+    """Starts the Go programs that commands read, by their mode; none without Go."""
     if not shutil.which("go"):
         return {}
-    folder, path = os.path.join(TOP, "tests/programs/go"), shop.path("tasks")
-    subprocess.run(["go", "build", "-o", path, "./tasks"], cwd=folder, check=True)
-    out = {}
-    for mode in "counts", "deadlock":
-        out[mode] = subprocess.Popen([path, mode], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    folder, out = os.path.join(TOP, "tests/programs/go"), {}
+    for name in "tasks", "heap":
+        subprocess.run(["go", "build", "-o", shop.path(name), "./" + name], cwd=folder, check=True)
+    for mode, argv in {"counts": ["tasks", "counts"], "deadlock": ["tasks", "deadlock"], "heap": ["heap", "0"]}.items():
+        out[mode] = subprocess.Popen([shop.path(argv[0]), argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         out[mode].stdout.readline()
     return out
 
