@@ -259,8 +259,8 @@ int day_open(struct day **out, const char *path, bool create, struct err *err)
 	rollup_due_init(&d->due);
 	d->path = strdup(path);
 	r = day_state_init(&d->state, d->path, DB_READ);
-	if (!d->path)
-		return -ENOMEM;
+	if (r == 0 && !d->path)
+		r = -ENOMEM;
 	if (r == 0)
 		r = open_file(d, create, err);
 	if (r < 0)

@@ -28,8 +28,7 @@
 #include "store/sqlite/reader_pool.h"
 #include "store/sqlite/refusals.h"
 
-/* A query of a whole day holds its names three times: in the day, in its result, in the response.
- */
+/* A query of a whole day has all names thrice: in the day, in its result, in the response. */
 enum { DEFAULT_BYTES = 1 << 30, DAY_DIVISOR = 3 };
 
 struct day_ref {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "store/store.h"
@@ -160,7 +161,7 @@ static uint64_t stamp_file(const char *path, uint64_t seed, int64_t *io_changed_
 				   (uint64_t)st.st_mtim.tv_nsec,
 				   (uint64_t)st.st_ctim.tv_sec,
 				   (uint64_t)st.st_ctim.tv_nsec };
-	int64_t changed_ns = st.st_ctim.tv_sec * 1000000000LL + st.st_ctim.tv_nsec;
+	int64_t changed_ns = st.st_ctim.tv_sec * (int64_t)CLOCK_SECOND_NS + st.st_ctim.tv_nsec;
 
 	if (io_changed_ns && changed_ns > *io_changed_ns)
 		*io_changed_ns = changed_ns;

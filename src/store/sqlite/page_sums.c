@@ -31,7 +31,7 @@ enum {
 
 struct page_file {
 	sqlite3_file base;
-	bool is_log, sums, is_fixed, is_replica;
+	bool is_log, sums, is_fixed;
 	struct {
 		VEC(void *);
 	} own_index; /* of the log of a replica */
@@ -182,18 +182,12 @@ static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offs
 		       : rc;
 }
 
-/* Nothing may change a file that is fixed or a replica, whatever SQLite attempts. */
-static bool is_read_only(sqlite3_file *f)
-{
-	return ((struct page_file *)f)->is_fixed || ((struct page_file *)f)->is_replica;
-}
-
 static int file_write(sqlite3_file *base, const void *data, int len, sqlite3_int64 offset)
 {
 	struct page_file *p = (struct page_file *)base;
 	sqlite3_file *f = inner(base);
 
-	if (is_read_only(base))
+	if (p->is_fixed)
 		return SQLITE_READONLY;
 	if (is_lost(p))
 		return SQLITE_IOERR_SHMMAP;
@@ -226,14 +220,10 @@ static int file_control(sqlite3_file *base, int op, void *arg)
 	return inner(base)->pMethods->xFileControl(inner(base), op, arg);
 }
 
-static int file_shm_unmap(sqlite3_file *f, int delete);
-
 static int file_close(sqlite3_file *f)
 {
 	struct page_file *p = (struct page_file *)f;
 
-	if (p->is_replica)
-		file_shm_unmap(f, 0);
 	sigbus_unwatch(f);
 	page_history_close(p->history);
 	p->history = NULL;
@@ -244,7 +234,7 @@ static int file_truncate(sqlite3_file *f, sqlite3_int64 len)
 {
 	struct page_file *p = (struct page_file *)f;
 
-	if (is_read_only(f))
+	if (p->is_fixed)
 		return SQLITE_READONLY;
 	if (is_lost(p))
 		return SQLITE_IOERR_SHMMAP;
@@ -260,22 +250,16 @@ static int file_size(sqlite3_file *f, sqlite3_int64 *out)
 
 static int file_lock(sqlite3_file *f, int level)
 {
-	if (((struct page_file *)f)->is_replica)
-		return level > SQLITE_LOCK_SHARED ? SQLITE_BUSY : SQLITE_OK;
 	return inner(f)->pMethods->xLock(inner(f), level);
 }
 
 static int file_unlock(sqlite3_file *f, int level)
 {
-	return ((struct page_file *)f)->is_replica ? SQLITE_OK
-						   : inner(f)->pMethods->xUnlock(inner(f), level);
+	return inner(f)->pMethods->xUnlock(inner(f), level);
 }
 
 static int file_check_reserved(sqlite3_file *f, int *out)
 {
-	*out = 0;
-	if (((struct page_file *)f)->is_replica)
-		return SQLITE_OK;
 	return inner(f)->pMethods->xCheckReservedLock(inner(f), out);
 }
 
@@ -291,8 +275,92 @@ static int file_characteristics(sqlite3_file *f)
 	return ((struct page_file *)f)->is_fixed ? flags | SQLITE_IOCAP_IMMUTABLE : flags;
 }
 
-static int map_own_index(struct page_file *p, int page, int len, int extend, void volatile **out)
+static int file_shm_map(sqlite3_file *f, int page, int len, int extend, void volatile **out)
 {
+	struct page_file *p = (struct page_file *)f;
+	int number, rc = inner(f)->pMethods->xShmMap(inner(f), page, len, extend, out);
+
+	if (rc != SQLITE_OK || !*out)
+		return rc;
+	number = sigbus_watch(p, *out, (size_t)len);
+	p->index = p->index < 0 ? number : p->index;
+	return number < 0 || is_lost(p) ? SQLITE_IOERR_SHMMAP : SQLITE_OK;
+}
+
+static int file_shm_lock(sqlite3_file *f, int offset, int n, int flags)
+{
+	if (flags & SQLITE_SHM_LOCK && is_lost((struct page_file *)f))
+		return SQLITE_IOERR_SHMLOCK;
+	return inner(f)->pMethods->xShmLock(inner(f), offset, n, flags);
+}
+
+static void file_shm_barrier(sqlite3_file *f)
+{
+	inner(f)->pMethods->xShmBarrier(inner(f));
+}
+
+static int file_shm_unmap(sqlite3_file *f, int delete)
+{
+	struct page_file *p = (struct page_file *)f;
+	bool lost = is_lost(p);
+
+	sigbus_unwatch(p);
+	p->index = -1;
+	return inner(f)->pMethods->xShmUnmap(inner(f), lost ? 0 : delete);
+}
+
+/* Version 2 has no xFetch(), so SQLite maps no file into memory, where nothing is verified. */
+#define READING                                                                                    \
+	.iVersion = 2, .xRead = file_read, .xSync = file_sync, .xFileSize = file_size,             \
+	.xFileControl = file_control, .xSectorSize = file_sector_size,                             \
+	.xDeviceCharacteristics = file_characteristics
+
+static const sqlite3_io_methods methods = {
+	READING,
+	.xClose = file_close,
+	.xWrite = file_write,
+	.xTruncate = file_truncate,
+	.xLock = file_lock,
+	.xUnlock = file_unlock,
+	.xCheckReservedLock = file_check_reserved,
+	.xShmMap = file_shm_map,
+	.xShmLock = file_shm_lock,
+	.xShmBarrier = file_shm_barrier,
+	.xShmUnmap = file_shm_unmap,
+};
+
+/* ---- methods of a file of a replica -------------------------------------------------- */
+
+/* Nothing may change the file, whatever SQLite attempts, and nobody else does while it is used. */
+static int replica_write(sqlite3_file *f, const void *data, int len, sqlite3_int64 offset)
+{
+	return SQLITE_READONLY;
+}
+
+static int replica_truncate(sqlite3_file *f, sqlite3_int64 len)
+{
+	return SQLITE_READONLY;
+}
+
+static int replica_lock(sqlite3_file *f, int level)
+{
+	return level > SQLITE_LOCK_SHARED ? SQLITE_BUSY : SQLITE_OK;
+}
+
+static int replica_unlock(sqlite3_file *f, int level)
+{
+	return SQLITE_OK;
+}
+
+static int replica_check_reserved(sqlite3_file *f, int *out)
+{
+	*out = 0;
+	return SQLITE_OK;
+}
+
+static int replica_shm_map(sqlite3_file *f, int page, int len, int extend, void volatile **out)
+{
+	struct page_file *p = (struct page_file *)f;
 	void *part;
 
 	*out = (size_t)page < p->own_index.len ? p->own_index.data[page] : NULL;
@@ -309,71 +377,43 @@ static int map_own_index(struct page_file *p, int page, int len, int extend, voi
 	return SQLITE_OK;
 }
 
-static int file_shm_map(sqlite3_file *f, int page, int len, int extend, void volatile **out)
+static int replica_shm_lock(sqlite3_file *f, int offset, int n, int flags)
+{
+	return SQLITE_OK;
+}
+
+static void replica_shm_barrier(sqlite3_file *f)
+{
+}
+
+static int replica_shm_unmap(sqlite3_file *f, int delete)
 {
 	struct page_file *p = (struct page_file *)f;
-	int rc, number;
 
-	if (p->is_replica)
-		return map_own_index(p, page, len, extend, out);
-	rc = inner(f)->pMethods->xShmMap(inner(f), page, len, extend, out);
-	if (rc != SQLITE_OK || !*out)
-		return rc;
-	number = sigbus_watch(p, *out, (size_t)len);
-	p->index = p->index < 0 ? number : p->index;
-	return number < 0 ? SQLITE_IOERR_SHMMAP : is_lost(p) ? SQLITE_IOERR_SHMMAP : rc;
+	for (size_t i = 0; i < p->own_index.len; i++)
+		free(p->own_index.data[i]);
+	vec_fini(&p->own_index);
+	return SQLITE_OK;
 }
 
-static int file_shm_lock(sqlite3_file *f, int offset, int n, int flags)
+static int replica_close(sqlite3_file *f)
 {
-	if (((struct page_file *)f)->is_replica)
-		return SQLITE_OK;
-	if (flags & SQLITE_SHM_LOCK && is_lost((struct page_file *)f))
-		return SQLITE_IOERR_SHMLOCK;
-	return inner(f)->pMethods->xShmLock(inner(f), offset, n, flags);
+	replica_shm_unmap(f, 0);
+	return file_close(f);
 }
 
-static void file_shm_barrier(sqlite3_file *f)
-{
-	if (!((struct page_file *)f)->is_replica)
-		inner(f)->pMethods->xShmBarrier(inner(f));
-}
-
-static int file_shm_unmap(sqlite3_file *f, int delete)
-{
-	struct page_file *p = (struct page_file *)f;
-	bool lost = is_lost(p);
-
-	if (p->is_replica) {
-		for (size_t i = 0; i < p->own_index.len; i++)
-			free(p->own_index.data[i]);
-		vec_fini(&p->own_index);
-		return SQLITE_OK;
-	}
-	sigbus_unwatch(p);
-	p->index = -1;
-	return inner(f)->pMethods->xShmUnmap(inner(f), lost ? 0 : delete);
-}
-
-/* Version 2 has no xFetch(), so SQLite maps no file into memory, where nothing is verified. */
-static const sqlite3_io_methods methods = {
-	.iVersion = 2,
-	.xClose = file_close,
-	.xRead = file_read,
-	.xWrite = file_write,
-	.xTruncate = file_truncate,
-	.xSync = file_sync,
-	.xFileSize = file_size,
-	.xLock = file_lock,
-	.xUnlock = file_unlock,
-	.xCheckReservedLock = file_check_reserved,
-	.xFileControl = file_control,
-	.xSectorSize = file_sector_size,
-	.xDeviceCharacteristics = file_characteristics,
-	.xShmMap = file_shm_map,
-	.xShmLock = file_shm_lock,
-	.xShmBarrier = file_shm_barrier,
-	.xShmUnmap = file_shm_unmap,
+static const sqlite3_io_methods replica_methods = {
+	READING,
+	.xClose = replica_close,
+	.xWrite = replica_write,
+	.xTruncate = replica_truncate,
+	.xLock = replica_lock,
+	.xUnlock = replica_unlock,
+	.xCheckReservedLock = replica_check_reserved,
+	.xShmMap = replica_shm_map,
+	.xShmLock = replica_shm_lock,
+	.xShmBarrier = replica_shm_barrier,
+	.xShmUnmap = replica_shm_unmap,
 };
 
 /* ---- file systems ------------------------------------------------------------------- */
@@ -426,7 +466,6 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 		return orig->xOpen(orig, name, base, flags, out_flags);
 	*p = (struct page_file){ .is_log = flags & SQLITE_OPEN_WAL,
 				 .is_fixed = v->is_fixed,
-				 .is_replica = v->is_replica,
 				 .unfinished = INT64_MAX,
 				 .index = -1 };
 	p->database = !p->is_log ? p : (struct page_file *)sqlite3_database_file_object(name);
@@ -439,12 +478,12 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 	if (rc == SQLITE_OK && !p->is_log)
 		rc = find_sums(p);
 	/* the files of a replica may be replaced; its days compare their sizes and times */
-	if (rc == SQLITE_OK && p->sums && name && !p->is_replica &&
+	if (rc == SQLITE_OK && p->sums && name && !v->is_replica &&
 	    page_history_open(&p->history, name) < 0)
 		rc = SQLITE_IOERR_NOMEM;
 	/* With methods SQLite closes the file itself, also after an error. */
 	if (inner(base)->pMethods)
-		p->base.pMethods = &methods;
+		p->base.pMethods = v->is_replica ? &replica_methods : &methods;
 	return rc;
 }
 

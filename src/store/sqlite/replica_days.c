@@ -225,10 +225,10 @@ static struct replica_day *add(struct replica_days *all, struct replica_day *new
 	return d;
 }
 
-static int acquire(struct replica_days *all, const char *path, struct replica_day **out,
-		   struct err *err)
+/* @stamp is the present one. */
+static int acquire(struct replica_days *all, const char *path, uint64_t stamp,
+		   struct replica_day **out, struct err *err)
 {
-	uint64_t stamp = day_files_stamp_day(path, NULL);
 	struct replica_day *d;
 	int r;
 
@@ -275,7 +275,7 @@ static int visit_day(struct replica_days *all, struct manifest *m, int64_t numbe
 
 	day_files_path(all->dir, m->tenant, number, path);
 	stamp = day_files_stamp_day(path, NULL);
-	r = acquire(all, path, &d, err);
+	r = acquire(all, path, stamp, &d, err);
 	if (r == 0) {
 		stamp = d->stamp;
 		r = check_manifest(m, d, number, err);
@@ -313,9 +313,8 @@ static int report(const struct replica_days *all, const struct manifest *m, int6
 static int check_dir(const struct replica_days *all, struct err *err)
 {
 	struct stat st;
-	int r = sqlite_copy_check(all->dir, err);
 
-	if (r < 0)
+	if (sqlite_copy_check(all->dir, err) < 0)
 		return -EAGAIN;
 	if (stat(all->dir, &st) < 0)
 		return err_set(err, -EIO, "cannot read \"%.150s\": %s", all->dir, strerror(errno));
@@ -329,10 +328,8 @@ static int list(const struct replica_days *all, struct manifest *m, const char *
 
 	if (r == 0)
 		r = manifest_load(m, all->dir, tenant, err);
-	if (r < 0 && r != -EBADMSG)
-		return r;
-	if (r == -EBADMSG)
-		return -EUCLEAN;
+	if (r < 0)
+		return r == -EBADMSG ? -EUCLEAN : r;
 	r = day_files_list_tenant(all->dir, tenant, out);
 	if (r < 0)
 		return err_set(err, r, "cannot list \"%.100s/%s\": %s", all->dir, tenant,

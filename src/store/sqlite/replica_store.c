@@ -108,14 +108,7 @@ static void replica_store_close(struct store *base)
 
 static const struct store_ops ops = {
 	.append = replica_store_append,
-	.merge = sqlite_query_merge,
-	.series = sqlite_query_series,
-	.points = sqlite_query_points,
-	.sample_times = sqlite_query_sample_times,
-	.samples = sqlite_query_samples,
-	.stats = sqlite_query_stats,
-	.usage = sqlite_query_usage,
-	.days = sqlite_query_days,
+	SQLITE_QUERY_OPS,
 	.roll_up = replica_store_roll_up,
 	.first_day = replica_store_first_day,
 	.retain = replica_store_retain,

@@ -41,3 +41,9 @@ int sqlite_query_stats(struct store *base, const char *tenant, struct store_stat
 int sqlite_query_usage(struct store *base, struct store_usage *out, struct err *err);
 int sqlite_query_days(struct store *base, const char *tenant, store_usage_fn fn, void *ctx,
 		      struct err *err);
+
+/* These members of such a store's struct store_ops. */
+#define SQLITE_QUERY_OPS                                                                           \
+	.merge = sqlite_query_merge, .series = sqlite_query_series, .points = sqlite_query_points, \
+	.sample_times = sqlite_query_sample_times, .samples = sqlite_query_samples,                \
+	.stats = sqlite_query_stats, .usage = sqlite_query_usage, .days = sqlite_query_days

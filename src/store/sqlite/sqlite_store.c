@@ -264,14 +264,7 @@ static uint64_t sqlite_store_stamp(struct store *base, const char *tenant, int64
 
 static const struct store_ops ops = {
 	.append = sqlite_store_append,
-	.merge = sqlite_query_merge,
-	.series = sqlite_query_series,
-	.points = sqlite_query_points,
-	.sample_times = sqlite_query_sample_times,
-	.samples = sqlite_query_samples,
-	.stats = sqlite_query_stats,
-	.usage = sqlite_query_usage,
-	.days = sqlite_query_days,
+	SQLITE_QUERY_OPS,
 	.roll_up = sqlite_store_roll_up,
 	.first_day = sqlite_store_first_day,
 	.retain = sqlite_store_retain,
