@@ -35,13 +35,17 @@ static bool id_from_env(const char *name, unsigned int *out)
 	return value && sscanf(value, "%u%c", out, &rest) == 1;
 }
 
-int outfile_give_to_sudo_user(struct outfile *f)
+int outfile_give_to_sudo_user(struct outfile *f, struct err *err)
 {
 	unsigned int uid, gid;
+	int r;
 
 	if (geteuid() != 0 || !id_from_env("SUDO_UID", &uid) || !id_from_env("SUDO_GID", &gid))
 		return 0;
-	return outfile_chown(f, uid, gid);
+	r = outfile_chown(f, uid, gid);
+	return r < 0 ? err_set(err, r, "cannot change the owner of \"%.100s\": %s", f->path,
+			       strerror(-r))
+		     : 0;
 }
 
 void outfile_free(struct outfile *f)

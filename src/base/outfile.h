@@ -30,8 +30,8 @@ int outfile_commit(struct outfile *f, const void *data, size_t len, struct err *
  */
 int outfile_chown(struct outfile *f, uid_t uid, gid_t gid);
 
-/* Does so with the user who ran sudo, if somebody did. */
-int outfile_give_to_sudo_user(struct outfile *f);
+/* Sets it to the user who ran sudo, if somebody did. Returns 0, or -errno with @err. */
+int outfile_give_to_sudo_user(struct outfile *f, struct err *err);
 
 /* Closes the file; without a commit nothing of it remains. */
 void outfile_free(struct outfile *f);

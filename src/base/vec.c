@@ -5,19 +5,24 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+size_t vec_grown(size_t cap, size_t n, size_t elem_len)
+{
+	if (n <= cap)
+		return cap;
+	cap = cap ? cap : 8;
+	while (cap < n && cap <= PTRDIFF_MAX / elem_len)
+		cap += cap < VEC_LARGE / elem_len ? cap : cap / 4;
+	return cap <= PTRDIFF_MAX / elem_len ? cap : 0;
+}
+
 int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len)
 {
-	size_t new_cap = *cap ? *cap : 8;
+	size_t new_cap = vec_grown(*cap, n, elem_len);
 	void *p;
 
 	if (n <= *cap)
 		return 0;
-	while (new_cap < n) {
-		if (new_cap > SIZE_MAX / 2)
-			return -ENOMEM;
-		new_cap += new_cap < VEC_LARGE / elem_len ? new_cap : new_cap / 4;
-	}
-	if (new_cap > PTRDIFF_MAX / elem_len)
+	if (!new_cap)
 		return -ENOMEM;
 	p = realloc(*data, new_cap * elem_len);
 	if (!p)

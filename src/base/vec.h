@@ -23,9 +23,12 @@
 enum { VEC_LARGE = 4 << 20 /* bytes */ };
 
 /*
- * Grows the array to at least @n elements in total: to twice as many as before, or to a quarter
- * more. Returns 0 or -ENOMEM.
+ * The capacity to which an array of @cap elements grows for @n in total: it doubles, or a large one
+ * grows by a quarter, until they fit. 0: no array can be that large.
  */
+size_t vec_grown(size_t cap, size_t n, size_t elem_len);
+
+/* Grows the array to at least @n elements in total. Returns 0 or -ENOMEM. */
 int vec_grow(void **data, size_t *cap, size_t n, size_t elem_len);
 
 #define vec_reserve(v, n)                                                                          \

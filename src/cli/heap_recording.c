@@ -125,7 +125,7 @@ int heap_recording_run(const struct recording_opts *o, struct err *err)
 	if (r == 0)
 		r = outfile_open(&out, o->path, err);
 	if (r == 0)
-		r = outfile_give_to_sudo_user(out);
+		r = outfile_give_to_sudo_user(out, err);
 	if (r == 0)
 		r = add_all(p, &o->pids, err);
 	if (r == 0) {

@@ -169,15 +169,9 @@ static uint64_t outfile_privileges(const char *path)
 /* Opens the output before anything is recorded, so that a wrong path is reported at once. */
 static int open_output(struct recording *rec, struct err *err)
 {
-	const char *path = rec->opts->path;
-	int r = outfile_open(&rec->out, path, err);
+	int r = outfile_open(&rec->out, rec->opts->path, err);
 
-	if (r < 0)
-		return r;
-	r = outfile_give_to_sudo_user(rec->out);
-	return r < 0 ? err_set(err, r, "cannot change the owner of \"%.100s\": %s", path,
-			       strerror(-r))
-		     : 0;
+	return r < 0 ? r : outfile_give_to_sudo_user(rec->out, err);
 }
 
 static bool is_heap(const struct recording_opts *o)

@@ -84,8 +84,8 @@ struct mapped_file *mapped_file_vdso(const struct mapped_file_context *c);
 void mapped_file_free(struct mapped_file *file);
 
 /*
- * Returns the user who is charged for what a file costs: its owner, 0 for root. The ids that a user
- * may assign in namespaces of its own are one user.
+ * Returns the user to whom the cost of a file is charged: its owner (proc_user() in proc/user.h), 0
+ * for root. All ids that a user can take on in user namespaces count as one user.
  */
 uint32_t mapped_file_owner(const struct mapped_file *file);
 

@@ -49,32 +49,27 @@ static size_t bytes_of(const struct mapping_set *m)
 	return m->maps.cap * sizeof(*m->maps.data);
 }
 
-/* The array doubles when it grows. */
 static bool may_hold(const struct mapping_set *m, size_t n)
 {
 	const struct mapping_budget *b = m->budget;
-	size_t others, cap = m->maps.cap ? m->maps.cap : 1;
+	size_t cap = vec_grown(m->maps.cap, n, sizeof(*m->maps.data)), others;
 
 	if (!b || !b->max_bytes || n <= MAPPING_SET_SMALL)
 		return true;
-	while (cap < n)
-		cap *= 2;
 	others = b->used_bytes - bytes_of(m);
-	return others < b->max_bytes && cap * sizeof(*m->maps.data) <= (b->max_bytes - others) / 2;
+	return cap && others < b->max_bytes &&
+	       cap * sizeof(*m->maps.data) <= (b->max_bytes - others) / 2;
 }
 
 /* Makes room for @n mappings. Returns 0, -ENOSPC or -ENOMEM. */
 static int reserve(struct mapping_set *m, size_t n)
 {
 	size_t before = bytes_of(m);
-	int r = 0;
+	int r;
 
 	if (n <= m->maps.cap)
 		return 0;
-	if (!may_hold(m, n))
-		r = -ENOSPC;
-	if (r == 0)
-		r = vec_reserve(&m->maps, n);
+	r = may_hold(m, n) ? vec_reserve(&m->maps, n) : -ENOSPC;
 	if (m->budget && r == 0)
 		m->budget->used_bytes += bytes_of(m) - before;
 	if (m->budget && r < 0)

@@ -167,20 +167,19 @@ int unwind_rules_find(struct unwind_rules *d, const struct unwind_rule *rule, ui
 
 static int add_or_find(struct unwind_rules *d, const struct unwind_rule *rule, uint16_t *out_id)
 {
-	struct rule_key key = { .array = d->array, .rule = rule };
-	uint32_t hash = rule_hash(rule), id;
+	uint32_t id = 0;
 	int r;
 
-	if (!index_find(&d->by_rule, hash, rule_is, &key, &id)) {
-		r = allocate(d, &id);
-		if (r < 0)
-			return r;
-		d->array[id] = *rule;
-		r = index_add(&d->by_rule, hash, id);
-		if (r < 0) {
-			release(d, id);
-			return r;
-		}
+	if (unwind_rules_find(d, rule, out_id) == 0)
+		return 0;
+	r = allocate(d, &id);
+	if (r < 0)
+		return r;
+	d->array[id] = *rule;
+	r = index_add(&d->by_rule, rule_hash(rule), id);
+	if (r < 0) {
+		release(d, id);
+		return r;
 	}
 	rule_set_remove(&d->unused, id);
 	*out_id = (uint16_t)id;
