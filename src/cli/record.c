@@ -194,10 +194,10 @@ static const struct option_spec options[] = {
 		       "bytes, and the sums are estimates. Each call of an allocator's function "
 		       "costs about 0.9 us, with live 1.5 us, and each free() 1 us, as measured on "
 		       "one x86-64 machine with one thread; on others it may be more. Probes that "
-		       "take too much pause (see --alloc-share). Linux 5.15 is needed.\n\nheap: "
-		       "the "
-		       "heap profile that Go's runtime keeps since the start of a program, read "
-		       "once from the memory of the --pid processes (Go 1.18 to 1.26, also without "
+		       "take too much pause (see --alloc-share). Linux 5.15 is needed.\n\n"
+		       "heap: the heap profile that Go's runtime keeps since the start of a "
+		       "program, read once from the memory of the --pid processes (Go 1.18 to "
+		       "1.26, also without "
 		       "symbols). The result is that of /debug/pprof/heap, with the same sample "
 		       "types as live; no HTTP server is needed, and the program is neither "
 		       "stopped nor slowed down. Nothing is recorded for a time: compare two "
@@ -357,6 +357,7 @@ static int set_clock(struct recording_opts *o, const struct record_args *a, stru
 	return 0;
 }
 
+/* The values of --memory, in the order of the option's choices. */
 enum { MEMORY_RESIDENT, MEMORY_ALLOC, MEMORY_LIVE, MEMORY_HEAP };
 
 /* --memory=heap reads what programs have recorded: options of a recording would have no effect. */
@@ -381,7 +382,7 @@ static int check_heap(const struct recording_opts *o, const struct record_args *
 static int set_memory(struct recording_opts *o, const struct record_args *a, struct err *err)
 {
 	static const enum symbolize_mode modes[] = { SYMBOLIZE_RESIDENT, SYMBOLIZE_ALLOC,
-						     SYMBOLIZE_LIVE, SYMBOLIZE_LIVE };
+						     SYMBOLIZE_LIVE };
 
 	if (a->memory != MEMORY_ALLOC && a->memory != MEMORY_LIVE) {
 		if (a->alloc_bytes || a->alloc_share)
@@ -397,9 +398,9 @@ static int set_memory(struct recording_opts *o, const struct record_args *a, str
 			       "--off-cpu, --wall or --lock");
 	if (a->cgroup)
 		return err_set(err, -EINVAL, "--memory cannot be used with --cgroup: use --pid");
-	o->what = modes[a->memory];
 	if (a->memory == MEMORY_HEAP)
 		return check_heap(o, a, err);
+	o->what = modes[a->memory];
 	if (a->memory == MEMORY_RESIDENT)
 		return 0;
 	if (!o->command && !a->pids.len)
