@@ -17,6 +17,7 @@ import sys
 import urllib.error
 import urllib.request
 
+import go_programs
 from cameo import CAMEO, DEADLINE_S, PROGRAMS, TOP, Skip, Tap, Workshop, end, expect, need, need_bpf
 
 PAGES = ["README.md", "docs/getting-started.md", "docs/recording.md", "docs/ci.md", "docs/mcp.md", "docs/languages.md",
@@ -296,11 +297,10 @@ def start_goroutines(shop):
     """Starts the Go programs that commands read, by their mode; none without Go."""
     if not shutil.which("go"):
         return {}
-    folder, out = os.path.join(TOP, "tests/programs/go"), {}
-    for name in "tasks", "heap":
-        subprocess.run(["go", "build", "-o", shop.path(name), "./" + name], cwd=folder, check=True)
-    for mode, argv in {"counts": ["tasks", "counts"], "deadlock": ["tasks", "deadlock"], "heap": ["heap", "0"]}.items():
-        out[mode] = subprocess.Popen([shop.path(argv[0]), argv[1]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    tasks, heap = [go_programs.build(shop, "go", name, "./" + name) for name in ("tasks", "heap")]
+    out = {}
+    for mode, argv in {"counts": [tasks, "counts"], "deadlock": [tasks, "deadlock"], "heap": [heap, "0"]}.items():
+        out[mode] = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         out[mode].stdout.readline()
     return out
 
