@@ -31,6 +31,7 @@ struct merge {
 	const uint8_t *selected; /* by sample of @from; NULL: all */
 	size_t first;            /* the type of @to that is the first one of @from */
 	int64_t *values;         /* one per type of @to; NULL: the types are the same */
+	const int64_t *column;   /* by sample of @from, instead of its values; NULL: none */
 	struct {
 		VEC(uint32_t);
 	} ids;
@@ -188,7 +189,7 @@ static int merge_samples(struct merge *m)
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct profile_sample s = profile_sample(m->from, i);
 
-		if (m->selected && !m->selected[i])
+		if ((m->selected && !m->selected[i]) || (m->column && !m->column[i]))
 			continue;
 		r = merge_labels(m, &s);
 		if (r < 0)
@@ -199,6 +200,8 @@ static int merge_samples(struct merge *m)
 			       profile_n_sample_types(m->from) * sizeof(*s.values));
 			s.values = m->values;
 		}
+		if (m->column)
+			s.values = &m->column[i];
 		r = profile_add_sample(m->to, &s);
 	}
 	return r;
@@ -276,6 +279,8 @@ static bool types_fit(const struct merge *m)
 {
 	size_t to = profile_n_sample_types(m->to), from = profile_n_sample_types(m->from);
 
+	if (m->column)
+		return to == 1;
 	return m->values ? m->first <= to && from <= to - m->first
 			 : same_sample_types(m->to, m->from);
 }
@@ -336,6 +341,13 @@ int profile_merge_columns(struct profile *p, const struct profile *from, size_t 
 
 	m.values = calloc(profile_n_sample_types(p) + 1, sizeof(*m.values));
 	return m.values ? merge_all(&m) : -ENOMEM;
+}
+
+int profile_merge_column(struct profile *p, const struct profile *from, const int64_t *values)
+{
+	_cleanup_(merge_fini) struct merge m = { .to = p, .from = from, .column = values };
+
+	return merge_all(&m);
 }
 
 int profile_merge_with_labels(struct profile *p, const struct profile *from,

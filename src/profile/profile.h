@@ -210,6 +210,12 @@ int profile_merge_columns(struct profile *p, const struct profile *from, size_t 
  */
 int profile_merge_selected(struct profile *p, const struct profile *from, const uint8_t *selected);
 
+/*
+ * Like profile_merge_selected(), with @values[i] instead of the values of sample @i of @from;
+ * samples for which it is 0 are omitted. @p has one sample type, whatever those of @from are.
+ */
+int profile_merge_column(struct profile *p, const struct profile *from, const int64_t *values);
+
 struct profile_text_label {
 	const char *key, *str;
 };
