@@ -3,6 +3,7 @@
 
 #include "export/post_job.h"
 #include "export/post_message.h"
+#include "fetch/fetch_all_job.h"
 #include "fetch/fetch_job.h"
 #include "fetch/fetch_message.h"
 #include "roles/role.h"
@@ -10,6 +11,7 @@
 static const struct role_job jobs[] = {
 	{ EXPORT_POST, sizeof(struct post_request) + 1, post_job },
 	{ FETCH_GET, sizeof(struct fetch_request) + 1, fetch_job },
+	{ FETCH_GET_ALL, sizeof(struct fetch_all_request) + 2, fetch_all_job },
 };
 
 const struct role exporter_role = {

@@ -15,3 +15,20 @@ const struct fetch_reply *fetch_check_reply(const void *data, size_t len, int re
 		return NULL;
 	return reply;
 }
+
+const struct fetch_piece *fetch_check_piece(const void *data, size_t len, size_t n)
+{
+	const struct fetch_piece *p = data;
+
+	return len >= sizeof(*p) && p->index < n ? p : NULL;
+}
+
+const struct fetch_end *fetch_check_end(const void *data, size_t len, size_t n)
+{
+	const struct fetch_end *e = data;
+
+	if (len != sizeof(*e) || e->index >= n || e->result > 0 ||
+	    !fetch_check_reply(&e->reply, sizeof(e->reply), e->result))
+		return NULL;
+	return e;
+}

@@ -2,12 +2,17 @@
 #pragma once
 
 /*
- * Request, parts and reply of the job FETCH_GET. Both sides run the same binary (roles/message.h).
+ * Requests, parts and replies of the jobs FETCH_GET and FETCH_GET_ALL. Both sides run the same
+ * binary (roles/message.h). Checks are pure functions and do not trust the bytes.
  */
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FETCH_GET = 0x100, FETCH_BODY = 0x101 }; /* kinds of the request and of its parts */
+/* Kinds of the requests and of their parts. */
+enum { FETCH_GET = 0x100, FETCH_BODY = 0x101, FETCH_GET_ALL = 0x102, FETCH_END = 0x103 };
+
+/* URLs of one FETCH_GET_ALL. */
+enum { FETCH_ALL_MAX = 320 };
 
 enum fetch_flags {
 	FETCH_INSECURE = 1u << 0,     /* do not verify the certificate */
@@ -31,3 +36,29 @@ struct fetch_reply {
 
 /* Returns @data as a reply if it is a valid one, else NULL. @result is that of the job. */
 const struct fetch_reply *fetch_check_reply(const void *data, size_t len, int result);
+
+/* Sends each of the URLs a request at the same time; the limits apply to each. No reply. */
+struct fetch_all_request {
+	uint64_t max_bytes;
+	uint32_t timeout_ms;
+	uint32_t n;  /* URLs, 1 to FETCH_ALL_MAX */
+	char urls[]; /* each with a NUL */
+};
+
+/* FETCH_BODY of FETCH_GET_ALL begins with this. */
+struct fetch_piece {
+	uint32_t index; /* of the URL */
+	uint32_t reserved;
+	uint8_t data[];
+};
+
+/* FETCH_END: the last part of a URL. */
+struct fetch_end {
+	uint32_t index;
+	int32_t result; /* 0 or -errno */
+	struct fetch_reply reply;
+};
+
+/* Return the part if it is a valid one of a request with @n URLs, else NULL. */
+const struct fetch_piece *fetch_check_piece(const void *data, size_t len, size_t n);
+const struct fetch_end *fetch_check_end(const void *data, size_t len, size_t n);

@@ -19,6 +19,7 @@ enum {
 	MEMORY = 64 << 20,
 	ABANDONED_MAX = 4,
 	OVERHEAD_MS = 2000, /* of the process, besides the time of the request */
+	POLL_MS = 250,      /* between two looks at fetch_all.cancelled */
 };
 
 struct fetcher {
@@ -140,4 +141,98 @@ int fetcher_get(struct fetcher *f, const struct fetch *q, struct err *err)
 	if (r == 0)
 		r = take_reply(x, err);
 	return r < 0 ? err_set(err, r, "%s", strerror(-r)) : r;
+}
+
+/* ---- many URLs ---------------------------------------------------------------------------- */
+
+/* The process is not trusted: a URL ends once, and its body has a limit here too. */
+struct batch {
+	const struct fetch_all *q;
+	uint64_t left[FETCH_ALL_MAX];
+	bool has_ended[FETCH_ALL_MAX];
+};
+
+static int on_piece(struct batch *b, const void *data, size_t len)
+{
+	const struct fetch_piece *p = fetch_check_piece(data, len, b->q->n);
+
+	if (!p || b->has_ended[p->index])
+		return -EBADMSG;
+	len -= sizeof(*p);
+	if (len > b->left[p->index])
+		return -EBADMSG;
+	b->left[p->index] -= len;
+	b->q->body(b->q->ctx, p->index, p->data, len);
+	return 0;
+}
+
+static int on_end(struct batch *b, const void *data, size_t len)
+{
+	const struct fetch_end *e = fetch_check_end(data, len, b->q->n);
+
+	if (!e || b->has_ended[e->index])
+		return -EBADMSG;
+	b->has_ended[e->index] = true;
+	b->q->end(b->q->ctx, e->index, e->result < 0 ? e->result : e->reply.status, e->reply.why);
+	return 0;
+}
+
+static int on_batch_part(void *ctx, uint32_t kind, const void *data, size_t len)
+{
+	return kind == FETCH_BODY  ? on_piece(ctx, data, len)
+	       : kind == FETCH_END ? on_end(ctx, data, len)
+				   : -EBADMSG;
+}
+
+static int encode_all(const struct fetch_all *q, struct buf *out)
+{
+	const struct fetch_all_request fixed = {
+		.max_bytes = q->max_bytes,
+		.timeout_ms = q->timeout_ms,
+		.n = (uint32_t)q->n,
+	};
+
+	if (!q->n || q->n > FETCH_ALL_MAX)
+		return -EINVAL;
+	buf_put(out, &fixed, sizeof(fixed));
+	for (size_t i = 0; i < q->n; i++)
+		buf_put(out, q->urls[i], strlen(q->urls[i]) + 1);
+	return buf_error(out);
+}
+
+/* Returns the result of the job, or -errno. */
+static int wait_for_all(struct role_exchange *x, const struct fetch_all *q)
+{
+	int r;
+
+	while ((r = role_exchange_poll(x, POLL_MS)) == -EAGAIN)
+		if (q->cancelled && atomic_load(q->cancelled))
+			return -ECANCELED;
+	return r < 0 ? r : role_exchange_reply(x)->result;
+}
+
+int fetcher_get_all(struct fetcher *f, const struct fetch_all *q, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf request = { 0 };
+	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
+	struct batch b = { .q = q };
+	struct role_request rq = {
+		.kind = FETCH_GET_ALL,
+		.timeout_ms = q->timeout_ms + OVERHEAD_MS,
+		.part = on_batch_part,
+		.ctx = &b,
+	};
+	int r = encode_all(q, &request);
+
+	rq.data = request.data;
+	rq.len = request.len;
+	for (size_t i = 0; i < FETCH_ALL_MAX; i++)
+		b.left[i] = q->max_bytes;
+	if (r == 0)
+		r = start(f, err);
+	if (r == 0)
+		r = role_pool_start(f->pool, &rq, OVERHEAD_MS, &x);
+	if (r == 0)
+		r = wait_for_all(x, q);
+	return r < 0 ? err_set(err, r, "%s", strerror(-r)) : 0;
 }

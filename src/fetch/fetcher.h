@@ -7,6 +7,7 @@
  * with the first request, by a launcher where this process has given up its privileges, and again
  * after a crash. Any thread; requests of several threads wait for each other.
  */
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,3 +54,28 @@ struct fetch {
  * http_client_do().
  */
 int fetcher_get(struct fetcher *f, const struct fetch *q, struct err *err);
+
+struct fetch_all {
+	const char *const *urls; /* those with slow responses first */
+	size_t n;                /* 1 to FETCH_ALL_MAX (fetch_message.h) */
+	unsigned int timeout_ms; /* of each; failures to resolve names too */
+	uint64_t max_bytes;      /* of each body */
+	/* Receives the body of URL @index in pieces if its status is 200. */
+	void (*body)(void *ctx, size_t index, const void *data, size_t len);
+	/* The request of URL @index has ended: a status, or -errno with the reason in @why. */
+	void (*end)(void *ctx, size_t index, int result, const char *why);
+	void *ctx;
+	/* Ends the call early, within half a second, once another thread sets it. */
+	const atomic_bool *cancelled;
+};
+
+/**
+ * fetcher_get_all() - send GET requests to many URLs at the same time
+ *
+ * Everything that @q points to is borrowed for the call. URLs for which end() was not called when
+ * it returns have failed with the result. Names are resolved, redirects are followed to the same
+ * server only, and certificates are verified.
+ *
+ * Return: 0; -EMSGSIZE if the URLs are too long together; -ECANCELED; otherwise as fetcher_get().
+ */
+int fetcher_get_all(struct fetcher *f, const struct fetch_all *q, struct err *err);

@@ -34,7 +34,7 @@ enum {
 	 */
 	LONER = 2147357184,
 	FDS_MAX = 64,
-	EXPORTER_FDS_MAX = 256,
+	EXPORTER_FDS_MAX = 512,
 	EXPORTER_THREADS_MAX = 256, /* with those of other processes of the same user */
 };
 
