@@ -11,6 +11,8 @@
 #include "reader/lang_message.h"
 #include "reader/place_job.h"
 #include "reader/place_message.h"
+#include "reader/profile_job.h"
+#include "reader/profile_message.h"
 #include "reader/table_job.h"
 #include "reader/table_message.h"
 #include "reader/tasks_job.h"
@@ -29,6 +31,7 @@ static const struct role_job jobs[] = {
 	{ READER_TASKS, sizeof(struct tasks_request), reader_tasks_job },
 	{ READER_ALLOCATOR, 0, reader_allocator_job },
 	{ READER_HEAP, sizeof(struct heap_request), reader_heap_job },
+	{ READER_PROFILE, sizeof(struct profile_request), reader_profile_job },
 };
 
 const struct role reader_role = {

@@ -20,6 +20,7 @@ enum reader_job {
 	READER_TASKS,     /* tasks_message.h */
 	READER_ALLOCATOR, /* allocator_message.h */
 	READER_HEAP,      /* heap_message.h */
+	READER_PROFILE,   /* profile_message.h */
 	/* lang_message.h */
 	READER_LANG_DETECT,
 	READER_LANG_REGIONS,
