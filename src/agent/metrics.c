@@ -9,64 +9,15 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "agent/metric_text.h"
 #include "agent/stats.h"
 #include "base/buf.h"
 #include "base/clock.h"
-#include "base/utf8.h"
 #include "export/export.h"
 #include "symbolize/losses.h"
 #include "unwind/walk.h"
 
 #define NS_PER_S 1e9
-
-static void head(struct buf *out, const char *name, const char *type, const char *help)
-{
-	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void put_gauge_or_counter(struct buf *out, const char *name, const char *type, double value,
-				 const char *help)
-{
-	head(out, name, type, help);
-	buf_printf(out, "%s %.15g\n", name, value);
-}
-
-static void counter(struct buf *out, const char *name, uint64_t value, const char *help)
-{
-	head(out, name, "counter", help);
-	buf_printf(out, "%s %" PRIu64 "\n", name, value);
-}
-
-static void gauge(struct buf *out, const char *name, uint64_t value, const char *help)
-{
-	head(out, name, "gauge", help);
-	buf_printf(out, "%s %" PRIu64 "\n", name, value);
-}
-
-/* Appends a label value as one line, with backslashes and quotes escaped. */
-static void put_value(struct buf *out, const char *s)
-{
-	struct buf clean = { 0 };
-
-	utf8_put_line(&clean, s, strlen(s));
-	for (size_t i = 0; i < clean.len; i++) {
-		uint8_t c = clean.data[i];
-
-		if (c == '"' || c == '\\')
-			buf_printf(out, "\\%c", c);
-		else
-			buf_put_byte(out, c);
-	}
-	buf_fini(&clean);
-}
-
-static void put_labelled(struct buf *out, const char *name, const char *label, const char *value,
-			 uint64_t v)
-{
-	buf_printf(out, "%s{%s=\"", name, label);
-	put_value(out, value);
-	buf_printf(out, "\"} %" PRIu64 "\n", v);
-}
 
 /* ---- sampling ---------------------------------------------------------------------- */
 
@@ -75,14 +26,15 @@ static void put_exclusions(struct buf *out, const struct agent_stats *s)
 {
 	static const char name[] = "cameo_rule_samples_excluded_total";
 
-	head(out, name, "counter",
-	     "Samples that the kernel excluded by each rule of selection, since the rules were "
-	     "loaded.");
+	metric_head(
+		out, name, "counter",
+		"Samples that the kernel excluded by each rule of selection, since the rules were "
+		"loaded.");
 	for (size_t i = 0; i < s->n_exclusions; i++) {
 		const struct agent_exclusion *e = &s->exclusions[i];
 
 		buf_printf(out, "%s{number=\"%u\",rule=\"", name, e->number);
-		put_value(out, e->rule);
+		metric_value(out, e->rule);
 		buf_printf(out, "\"} %" PRIu64 "\n", e->n_samples);
 	}
 }
@@ -97,36 +49,39 @@ static void put_samples(struct buf *out, const struct agent_stats *s)
 {
 	const struct counters *c = &s->session.sampler.counts;
 
-	counter(out, "cameo_samples_total", s->session.records.n_samples, "Samples counted.");
-	head(out, "cameo_samples_excluded_total", "counter",
-	     "Samples that were excluded on purpose, by reason.");
-	put_labelled(out, "cameo_samples_excluded_total", "reason", "idle", c->n[COUNTER_IDLE]);
-	put_labelled(out, "cameo_samples_excluded_total", "reason", "own",
-		     s->session.records.n_excluded);
-	put_labelled(out, "cameo_samples_excluded_total", "reason", "rule",
-		     s->symbolizer_thread.n_samples_dropped);
-	put_labelled(out, "cameo_samples_excluded_total", "reason", "selection",
-		     c->n[COUNTER_FILTERED]);
-	put_labelled(out, "cameo_samples_excluded_total", "reason", "selection_late",
-		     s->session.records.n_excluded_late);
+	metric_counter(out, "cameo_samples_total", s->session.records.n_samples,
+		       "Samples counted.");
+	metric_head(out, "cameo_samples_excluded_total", "counter",
+		    "Samples that were excluded on purpose, by reason.");
+	metric_labelled(out, "cameo_samples_excluded_total", "reason", "idle", c->n[COUNTER_IDLE]);
+	metric_labelled(out, "cameo_samples_excluded_total", "reason", "own",
+			s->session.records.n_excluded);
+	metric_labelled(out, "cameo_samples_excluded_total", "reason", "rule",
+			s->symbolizer_thread.n_samples_dropped);
+	metric_labelled(out, "cameo_samples_excluded_total", "reason", "selection",
+			c->n[COUNTER_FILTERED]);
+	metric_labelled(out, "cameo_samples_excluded_total", "reason", "selection_late",
+			s->session.records.n_excluded_late);
 	put_exclusions(out, s);
-	counter(out, "cameo_selection_decisions_total", s->session.procs.n_decisions,
-		"Decisions of rules of selection about processes.");
-	counter(out, "cameo_waits_excluded_total", s->session.records.n_off_excluded,
+	metric_counter(out, "cameo_selection_decisions_total", s->session.procs.n_decisions,
+		       "Decisions of rules of selection about processes.");
+	metric_counter(
+		out, "cameo_waits_excluded_total", s->session.records.n_off_excluded,
 		"Waits of processes that rules of selection exclude, recorded before the kernel "
 		"knew.");
-	counter(out, "cameo_samples_raw_total", s->session.records.n_raw,
-		"Samples whose stack was walked in user space.");
-	counter(out, "cameo_samples_raw_unknown_total", s->session.records.n_raw_failed,
+	metric_counter(out, "cameo_samples_raw_total", s->session.records.n_raw,
+		       "Samples whose stack was walked in user space.");
+	metric_counter(
+		out, "cameo_samples_raw_unknown_total", s->session.records.n_raw_failed,
 		"Raw samples dropped because the process exited before its mappings were read.");
-	counter(out, "cameo_samples_parked_total", s->session.records.n_parked,
-		"Raw samples that had to wait for an unwind table.");
-	put_gauge_or_counter(out, "cameo_ring_read_gap_seconds", "gauge",
-			     (double)s->longest_gap_ns / NS_PER_S,
-			     "Longest time between two reads of the ring buffer, in this window "
-			     "and the previous one.");
-	gauge(out, "cameo_paused", s->paused,
-	      "1 while sampling is paused by the probability setting, otherwise 0.");
+	metric_counter(out, "cameo_samples_parked_total", s->session.records.n_parked,
+		       "Raw samples that had to wait for an unwind table.");
+	metric_number(out, "cameo_ring_read_gap_seconds", "gauge",
+		      (double)s->longest_gap_ns / NS_PER_S,
+		      "Longest time between two reads of the ring buffer, in this window "
+		      "and the previous one.");
+	metric_gauge(out, "cameo_paused", s->paused,
+		     "1 while sampling is paused by the probability setting, otherwise 0.");
 }
 
 /* ---- losses ------------------------------------------------------------------------ */
@@ -146,11 +101,11 @@ static void put_losses(struct buf *out, const struct agent_stats *s)
 	for (int kind = 0; kind < LOSS_KIND_MAX; kind++) {
 		const char *name = losses_metric((enum loss_kind)kind);
 
-		head(out, name, "counter", losses_help((enum loss_kind)kind));
+		metric_head(out, name, "counter", losses_help((enum loss_kind)kind));
 		for (int i = 0; i < LOSS_MAX; i++)
 			if ((int)losses_kind((enum loss)i) == kind)
-				put_labelled(out, name, "reason", losses_reason((enum loss)i),
-					     losses_value((enum loss)i, &in));
+				metric_labelled(out, name, "reason", losses_reason((enum loss)i),
+						losses_value((enum loss)i, &in));
 	}
 }
 
@@ -169,9 +124,10 @@ static void put_stacks(struct buf *out, const struct agent_stats *s)
 {
 	const struct symbolize_stats *stacks = &s->symbolizer_thread.symbolize;
 
-	head(out, "cameo_stacks_total", "counter",
-	     "Stacks by language, completeness (yes, no, or search: with a caller found by search) "
-	     "and reason for being incomplete.");
+	metric_head(out, "cameo_stacks_total", "counter",
+		    "Stacks by language, completeness (yes, no, or search: with a caller found by "
+		    "search) "
+		    "and reason for being incomplete.");
 	for (int k = 0; k < PROFILE_FRAME_MAX; k++) {
 		put_stack(out, k, "yes", "", stacks->by_kind[k][WALK_OK]);
 		put_stack(out, k, "search", "", stacks->searched_by_kind[k]);
@@ -179,10 +135,10 @@ static void put_stacks(struct buf *out, const struct agent_stats *s)
 			put_stack(out, k, "no", unwind_error_text((uint64_t)reason),
 				  stacks->by_kind[k][reason]);
 	}
-	counter(out, "cameo_frames_total", s->symbolizer_thread.symbolize.n_frames,
-		"Frames of all samples, without error frames.");
-	counter(out, "cameo_frames_unnamed_total", s->symbolizer_thread.symbolize.n_unnamed,
-		"Frames for which no symbol was found.");
+	metric_counter(out, "cameo_frames_total", s->symbolizer_thread.symbolize.n_frames,
+		       "Frames of all samples, without error frames.");
+	metric_counter(out, "cameo_frames_unnamed_total", s->symbolizer_thread.symbolize.n_unnamed,
+		       "Frames for which no symbol was found.");
 }
 
 /* The labels come from files of programs; lang/runtime.h bounds their number. */
@@ -190,17 +146,18 @@ static void put_unsupported(struct buf *out, const struct agent_stats *s)
 {
 	static const char name[] = "cameo_unsupported_runtime_info";
 
-	head(out, name, "gauge",
-	     "1 for each language runtime that samples hit and whose functions cannot be read.");
+	metric_head(
+		out, name, "gauge",
+		"1 for each language runtime that samples hit and whose functions cannot be read.");
 	for (size_t i = 0; i < s->n_unsupported; i++) {
 		const struct agent_runtime *u = &s->unsupported[i];
 
 		buf_printf(out, "%s{runtime=\"", name);
-		put_value(out, u->name);
+		metric_value(out, u->name);
 		buf_put_str(out, "\",version=\"");
-		put_value(out, u->version);
+		metric_value(out, u->version);
 		buf_put_str(out, "\",reason=\"");
-		put_value(out, u->problem);
+		metric_value(out, u->problem);
 		buf_put_str(out, "\"} 1\n");
 	}
 }
@@ -218,25 +175,23 @@ static double bpf_ns(const struct agent_stats *s)
 
 static void put_costs(struct buf *out, const struct agent_stats *s)
 {
-	put_gauge_or_counter(out, "cameo_bpf_seconds_total", "counter", bpf_ns(s) / NS_PER_S,
-			     "Run time of the BPF sampling programs in seconds.");
-	put_gauge_or_counter(out, "cameo_bpf_nanoseconds_per_sample", "gauge",
-			     per_sample(bpf_ns(s), s),
-			     "BPF run time per sample in nanoseconds, averaged since start.");
-	gauge(out, "cameo_language_programs", s->session.sampler.n_language_programs,
-	      "BPF programs that were loaded for the languages of processes.");
-	put_gauge_or_counter(out, "cameo_language_programs_seconds", "gauge",
-			     (double)s->session.sampler.language_programs_ns / NS_PER_S,
-			     "CPU time of loading these programs in seconds.");
-	put_gauge_or_counter(out, "cameo_cpu_seconds_total", "counter",
-			     (double)s->cpu_ns / NS_PER_S,
-			     "CPU time of the agent and its symbolizer worker in seconds.");
-	put_gauge_or_counter(out, "cameo_cpu_microseconds_per_sample", "gauge",
-			     per_sample((double)s->cpu_ns / 1000, s),
-			     "CPU time per sample in microseconds, averaged since start.");
-	put_gauge_or_counter(
-		out, "cameo_first_window_seconds", "gauge", (double)s->first_window_ns / NS_PER_S,
-		"Time from the start of sampling to the first exported window, in seconds.");
+	metric_number(out, "cameo_bpf_seconds_total", "counter", bpf_ns(s) / NS_PER_S,
+		      "Run time of the BPF sampling programs in seconds.");
+	metric_number(out, "cameo_bpf_nanoseconds_per_sample", "gauge", per_sample(bpf_ns(s), s),
+		      "BPF run time per sample in nanoseconds, averaged since start.");
+	metric_gauge(out, "cameo_language_programs", s->session.sampler.n_language_programs,
+		     "BPF programs that were loaded for the languages of processes.");
+	metric_number(out, "cameo_language_programs_seconds", "gauge",
+		      (double)s->session.sampler.language_programs_ns / NS_PER_S,
+		      "CPU time of loading these programs in seconds.");
+	metric_number(out, "cameo_cpu_seconds_total", "counter", (double)s->cpu_ns / NS_PER_S,
+		      "CPU time of the agent and its symbolizer worker in seconds.");
+	metric_number(out, "cameo_cpu_microseconds_per_sample", "gauge",
+		      per_sample((double)s->cpu_ns / 1000, s),
+		      "CPU time per sample in microseconds, averaged since start.");
+	metric_number(out, "cameo_first_window_seconds", "gauge",
+		      (double)s->first_window_ns / NS_PER_S,
+		      "Time from the start of sampling to the first exported window, in seconds.");
 }
 
 /* ---- memory ------------------------------------------------------------------------ */
@@ -244,63 +199,82 @@ static void put_costs(struct buf *out, const struct agent_stats *s)
 static void put_memory(struct buf *out, const struct agent_stats *s)
 {
 	static const char name[] = "cameo_resident_bytes", memory[] = "cameo_memory_bytes";
+
+	metric_head(out, name, "gauge",
+		    "Resident set size without BPF maps, by process; \"others\" are openers, "
+		    "readers and exporters, without shared pages.");
+	metric_labelled(out, name, "process", "agent", s->rss_bytes);
+	metric_labelled(out, name, "process", "symbolizer", s->worker_rss_bytes);
+	metric_labelled(out, name, "process", "others", s->children_bytes);
+	metric_gauge(out, "cameo_maps_bytes", s->maps_bytes, "Kernel memory of BPF maps in bytes.");
+	metric_gauge(out, "cameo_memory_most_bytes", s->most_bytes,
+		     "Peak memory of all processes, BPF maps, rings of events and copies of remote "
+		     "files together since start, measured every two seconds, and more often while "
+		     "memory is "
+		     "scarce.");
+	metric_head(out, memory, "gauge", "Memory held by the agent, by purpose.");
+	metric_labelled(out, memory, "of", "symbols", s->symbolizer_thread.symbols_bytes);
+	metric_labelled(out, memory, "of", "scripts", s->langs_bytes);
+	metric_labelled(out, memory, "of", "generated_code", s->jit_symbols_bytes);
+	metric_labelled(out, memory, "of", "window", s->sample_counts_bytes);
+	metric_labelled(out, memory, "of", "copied_files", s->copies_bytes);
+	metric_labelled(out, memory, "of", "mappings", s->session.procs.mappings_bytes);
+	metric_labelled(out, memory, "of", "backlog", s->session.backlog_bytes);
+	metric_labelled(out, memory, "of", "unwind_tables", s->session.tables.used_bytes);
+	metric_counter(out, "cameo_memory_shrunk_total", s->n_shrunk,
+		       "Number of times that caches were dropped to stay within the memory limit.");
+}
+
+/* ---- tables, files and processes ------------------------------------------------------- */
+
+static void put_tables(struct buf *out, const struct agent_stats *s)
+{
 	const struct unwind_tables_stats *t = &s->session.tables;
 
-	head(out, name, "gauge",
-	     "Resident set size without BPF maps, by process; \"others\" are openers, readers and "
-	     "exporters, without shared pages.");
-	put_labelled(out, name, "process", "agent", s->rss_bytes);
-	put_labelled(out, name, "process", "symbolizer", s->worker_rss_bytes);
-	put_labelled(out, name, "process", "others", s->children_bytes);
-	gauge(out, "cameo_maps_bytes", s->maps_bytes, "Kernel memory of BPF maps in bytes.");
-	gauge(out, "cameo_memory_most_bytes", s->most_bytes,
-	      "Peak memory of all processes, BPF maps, rings of events and copies of remote files "
-	      "together since start, measured every two seconds, and more often while memory is "
-	      "scarce.");
-	head(out, memory, "gauge", "Memory held by the agent, by purpose.");
-	put_labelled(out, memory, "of", "symbols", s->symbolizer_thread.symbols_bytes);
-	put_labelled(out, memory, "of", "scripts", s->langs_bytes);
-	put_labelled(out, memory, "of", "generated_code", s->jit_symbols_bytes);
-	put_labelled(out, memory, "of", "window", s->sample_counts_bytes);
-	put_labelled(out, memory, "of", "copied_files", s->copies_bytes);
-	put_labelled(out, memory, "of", "mappings", s->session.procs.mappings_bytes);
-	put_labelled(out, memory, "of", "backlog", s->session.backlog_bytes);
-	put_labelled(out, memory, "of", "unwind_tables", t->used_bytes);
-	counter(out, "cameo_memory_shrunk_total", s->n_shrunk,
-		"Number of times that caches were dropped to stay within the memory limit.");
-	gauge(out, "cameo_unwind_tables", t->n_files, "Executables with an unwind table.");
-	gauge(out, "cameo_unwind_rows", t->n_rows, "Rows of all unwind tables.");
-	gauge(out, "cameo_unwind_rules", t->n_rules,
-	      "Different rules of all unwind tables, at most 32,768.");
-	counter(out, "cameo_unwind_tables_evicted_total", t->n_evicted,
-		"Unwind tables evicted to stay within the memory limit.");
-	head(out, "cameo_unwind_table_bytes", "gauge",
-	     "Size of the largest unwind tables, by executable.");
+	metric_gauge(out, "cameo_unwind_tables", t->n_files, "Executables with an unwind table.");
+	metric_gauge(out, "cameo_unwind_rows", t->n_rows, "Rows of all unwind tables.");
+	metric_gauge(out, "cameo_unwind_rules", t->n_rules,
+		     "Different rules of all unwind tables, at most 32,768.");
+	metric_counter(out, "cameo_unwind_tables_evicted_total", t->n_evicted,
+		       "Unwind tables evicted to stay within the memory limit.");
+	metric_head(out, "cameo_unwind_table_bytes", "gauge",
+		    "Size of the largest unwind tables, by executable.");
 	for (size_t i = 0; i < s->n_top; i++)
-		put_labelled(out, "cameo_unwind_table_bytes", "exe", s->top[i].path,
-			     s->top[i].bytes);
-	gauge(out, "cameo_files", s->n_files, "Known executables and libraries.");
-	counter(out, "cameo_files_forgotten_total", s->n_files_forgotten,
-		"Files evicted because no process maps them any longer.");
-	counter(out, "cameo_files_refused_total", s->n_files_refused,
+		metric_labelled(out, "cameo_unwind_table_bytes", "exe", s->top[i].path,
+				s->top[i].bytes);
+}
+
+static void put_files(struct buf *out, const struct agent_stats *s)
+{
+	metric_gauge(out, "cameo_files", s->n_files, "Known executables and libraries.");
+	metric_counter(out, "cameo_files_forgotten_total", s->n_files_forgotten,
+		       "Files evicted because no process maps them any longer.");
+	metric_counter(
+		out, "cameo_files_refused_total", s->n_files_refused,
 		"Files not opened because half of the permitted open files, or a quarter for "
 		"one user, were in use.");
-	counter(out, "cameo_files_unread_total", s->n_files_unread,
+	metric_counter(
+		out, "cameo_files_unread_total", s->n_files_unread,
 		"Attempts to read files whose remote file system did not respond, or that are too "
 		"large to copy.");
-	counter(out, "cameo_readers_failed_total", s->session.n_reader_failures,
+	metric_counter(
+		out, "cameo_readers_failed_total", s->session.n_reader_failures,
 		"Files whose reader crashed, sent garbage, or reached its limit of memory or "
 		"time.");
-	counter(out, "cameo_openers_killed_total", s->n_openers_killed,
-		"Opener processes killed because opening a file took too long.");
-	gauge(out, "cameo_openers_abandoned", s->n_openers_abandoned,
-	      "Killed opener processes that still hang in a file system.");
-	counter(out, "cameo_runtime_readers_lost_total", s->session.n_lang_readers_lost,
+	metric_counter(out, "cameo_openers_killed_total", s->n_openers_killed,
+		       "Opener processes killed because opening a file took too long.");
+	metric_gauge(out, "cameo_openers_abandoned", s->n_openers_abandoned,
+		     "Killed opener processes that still hang in a file system.");
+	metric_counter(
+		out, "cameo_runtime_readers_lost_total", s->session.n_lang_readers_lost,
 		"Runtime reader processes that died, or were killed because they took too long or "
 		"sent garbage.");
-	gauge(out, "cameo_processes", s->session.procs.n_running, "Known running processes.");
-	gauge(out, "cameo_processes_labelled", s->n_labelled_processes, "Processes with labels.");
-	counter(out, "cameo_programs_corrected_total", s->session.procs.n_corrected,
+	metric_gauge(out, "cameo_processes", s->session.procs.n_running,
+		     "Known running processes.");
+	metric_gauge(out, "cameo_processes_labelled", s->n_labelled_processes,
+		     "Processes with labels.");
+	metric_counter(
+		out, "cameo_programs_corrected_total", s->session.procs.n_corrected,
 		"Programs whose start or exit event was lost, and was inferred from later records "
 		"or from /proc.");
 }
@@ -309,23 +283,26 @@ static void put_memory(struct buf *out, const struct agent_stats *s)
 
 static void put_windows(struct buf *out, const struct agent_stats *s)
 {
-	counter(out, "cameo_windows_total", s->symbolizer_thread.n_windows, "Windows exported.");
-	counter(out, "cameo_windows_late_total", s->n_late,
-		"Windows delayed because the previous one was still being symbolized.");
-	counter(out, "cameo_windows_short_total", s->n_short,
-		"Windows ended early because they reached the size limit.");
-	put_gauge_or_counter(out, "cameo_symbolize_seconds", "gauge",
-			     (double)s->symbolizer_thread.last_ns / NS_PER_S,
-			     "Time taken to symbolize the last window, in seconds.");
-	counter(out, "cameo_profiles_total", s->symbolizer_thread.n_profiles, "Profiles exported.");
-	gauge(out, "cameo_series", s->symbolizer_thread.n_series,
-	      "Distinct label sets in the last hour.");
-	gauge(out, "cameo_profiles_held", s->symbolizer_thread.n_waiting,
-	      "Profiles waiting for the attributes of their process.");
-	counter(out, "cameo_symbolizer_restarts_total",
-		s->symbolizer_thread.symbolizer.worker_restarts,
-		"Restarts of the symbolizer worker.");
-	counter(out, "cameo_symbolizer_files_given_up_total",
+	metric_counter(out, "cameo_windows_total", s->symbolizer_thread.n_windows,
+		       "Windows exported.");
+	metric_counter(out, "cameo_windows_late_total", s->n_late,
+		       "Windows delayed because the previous one was still being symbolized.");
+	metric_counter(out, "cameo_windows_short_total", s->n_short,
+		       "Windows ended early because they reached the size limit.");
+	metric_number(out, "cameo_symbolize_seconds", "gauge",
+		      (double)s->symbolizer_thread.last_ns / NS_PER_S,
+		      "Time taken to symbolize the last window, in seconds.");
+	metric_counter(out, "cameo_profiles_total", s->symbolizer_thread.n_profiles,
+		       "Profiles exported.");
+	metric_gauge(out, "cameo_series", s->symbolizer_thread.n_series,
+		     "Distinct label sets in the last hour.");
+	metric_gauge(out, "cameo_profiles_held", s->symbolizer_thread.n_waiting,
+		     "Profiles waiting for the attributes of their process.");
+	metric_counter(out, "cameo_symbolizer_restarts_total",
+		       s->symbolizer_thread.symbolizer.worker_restarts,
+		       "Restarts of the symbolizer worker.");
+	metric_counter(
+		out, "cameo_symbolizer_files_given_up_total",
 		s->symbolizer_thread.symbolizer.files_given_up,
 		"Files that the symbolizer gave up on, because reading them crashed it or took too "
 		"long.");
@@ -340,11 +317,11 @@ static void put_drops(struct buf *out, const struct exporter_stats *e)
 {
 	static const char name[] = "cameo_export_dropped_total";
 
-	head(out, name, "counter", "Export requests dropped, by reason.");
+	metric_head(out, name, "counter", "Export requests dropped, by reason.");
 	for (size_t i = 0; i < e->n_sinks; i++) {
 		for (int reason = 0; reason < EXPORT_DROP_MAX; reason++) {
 			buf_printf(out, "%s{sink=\"", name);
-			put_value(out, e->sinks[i].name);
+			metric_value(out, e->sinks[i].name);
 			buf_printf(out, "\",reason=\"%s\"} %" PRIu64 "\n",
 				   export_drop_label(reason), e->sinks[i].dropped[reason]);
 		}
@@ -383,19 +360,19 @@ static void put_exports(struct buf *out, const struct exporter_stats *e)
 #undef FIELD
 
 	for (size_t m = 0; m < sizeof(metrics) / sizeof(metrics[0]); m++) {
-		head(out, metrics[m].name, metrics[m].type, metrics[m].help);
+		metric_head(out, metrics[m].name, metrics[m].type, metrics[m].help);
 		for (size_t i = 0; i < e->n_sinks; i++)
-			put_labelled(out, metrics[m].name, "sink", e->sinks[i].name,
-				     *(const uint64_t *)((const char *)&e->sinks[i] +
-							 metrics[m].offset));
+			metric_labelled(out, metrics[m].name, "sink", e->sinks[i].name,
+					*(const uint64_t *)((const char *)&e->sinks[i] +
+							    metrics[m].offset));
 	}
-	counter(out, "cameo_exporter_deaths_total", e->process_deaths,
-		"Exporter processes that died or were killed, and were replaced.");
-	head(out, "cameo_export_failing", "gauge",
-	     "1 if the last export attempt failed, otherwise 0.");
+	metric_counter(out, "cameo_exporter_deaths_total", e->process_deaths,
+		       "Exporter processes that died or were killed, and were replaced.");
+	metric_head(out, "cameo_export_failing", "gauge",
+		    "1 if the last export attempt failed, otherwise 0.");
 	for (size_t i = 0; i < e->n_sinks; i++)
-		put_labelled(out, "cameo_export_failing", "sink", e->sinks[i].name,
-			     e->sinks[i].failing);
+		metric_labelled(out, "cameo_export_failing", "sink", e->sinks[i].name,
+				e->sinks[i].failing);
 	put_drops(out, e);
 }
 
@@ -408,6 +385,8 @@ void agent_metrics_text(struct buf *out, const struct agent_stats *s,
 	put_unsupported(out, s);
 	put_costs(out, s);
 	put_memory(out, s);
+	put_tables(out, s);
+	put_files(out, s);
 	put_windows(out, s);
 	if (exports)
 		put_exports(out, exports);
