@@ -13,6 +13,9 @@ struct fake_server;
 /* In place of a response: the connection stays open in silence until the server is freed. */
 #define FAKE_SILENCE "silence"
 
+/* In place of a response, before a path: a response of status 200 with the content of that file. */
+#define FAKE_FILE "file:"
+
 /* Borrows @answers and repeats the last one. Fails the test if the server cannot start. */
 struct fake_server *fake_server_new(const char *const *answers, size_t n);
 void fake_server_free(struct fake_server *s);

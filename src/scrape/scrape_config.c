@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scrape/scrape_config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/file_contents.h"
+#include "metadata/rules.h"
+
+enum { FILE_MAX = 1 << 20 };
+
+static int read_targets(struct scrape_targets *to, const char *file, struct err *err)
+{
+	_cleanup_(buf_fini) struct buf data = { 0 };
+	int r = file_contents(file, FILE_MAX, &data, err);
+
+	return r < 0 ? r : scrape_targets_read(to, data.data, data.len, err);
+}
+
+static int check_file(const char *file, struct err *err)
+{
+	_cleanup_(scrape_targets_fini) struct scrape_targets t = { 0 };
+	int r = file ? read_targets(&t, file, err) : 0;
+
+	return r < 0 ? err_set(err, r, "%.150s: %s", file, strerror(-r)) : 0;
+}
+
+void scrape_config_free(struct scrape_config *c)
+{
+	if (!c)
+		return;
+	scrape_targets_fini(&c->targets);
+	rules_free(c->rules);
+	free(c->file);
+	free(c);
+}
+
+int scrape_config_new(struct scrape_config **out, const struct scrape_config_opts *from,
+		      struct err *err)
+{
+	_cleanup_(scrape_config_freep) struct scrape_config *c = calloc(1, sizeof(*c));
+	int r = c ? check_file(from->file, err) : -ENOMEM;
+
+	if (r == 0)
+		r = rules_new(&c->rules);
+	for (size_t i = 0; r == 0 && i < from->n_targets; i++)
+		r = scrape_targets_add(&c->targets, from->targets[i], err);
+	for (size_t i = 0; r == 0 && i < from->n_rules; i++)
+		r = rules_add(c->rules, from->rules[i], err);
+	if (r < 0)
+		return r;
+	c->types = from->types;
+	c->interval_ns = from->interval_ns;
+	c->file = from->file ? strdup(from->file) : NULL;
+	if (from->file && !c->file)
+		return -ENOMEM;
+	*out = steal_ptr(&c);
+	return 0;
+}
+
+int scrape_config_copy_targets(const struct scrape_config *c, struct scrape_targets *out)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < c->targets.len; i++) {
+		struct scrape_target t = c->targets.data[i];
+
+		r = metadata_labels_copy(&t.labels, &c->targets.data[i].labels);
+		if (r == 0)
+			r = vec_push(out, t);
+		if (r < 0)
+			metadata_labels_fini(&t.labels);
+	}
+	return r;
+}
+
+int scrape_config_read_file(const struct scrape_config *c, struct scrape_targets *out,
+			    struct err *err)
+{
+	return c->file ? read_targets(out, c->file, err) : 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A configuration of what is scraped, and the targets that it has at the moment. One thread. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "scrape/scrape_targets.h"
+
+struct err;
+struct rules;
+
+/* Copied by scrape_config_new(). */
+struct scrape_config_opts {
+	const char *const *targets; /* "URL [LABEL=VALUE]..." */
+	size_t n_targets;
+	const char *file; /* read again in each interval; NULL: none */
+	const char *const *rules;
+	size_t n_rules;
+	uint32_t types; /* scrape_types_parse() */
+	uint64_t interval_ns;
+};
+
+struct scrape_config {
+	struct scrape_targets targets; /* of options, without rules applied */
+	char *file;                    /* NULL: none */
+	struct rules *rules;
+	uint32_t types;
+	uint64_t interval_ns;
+};
+
+/*
+ * Checks and copies a configuration. A wrong file is an error now; later it may be one that is
+ * being written. Returns 0; -EINVAL with the reason in @err; -errno; -ENOMEM.
+ */
+int scrape_config_new(struct scrape_config **out, const struct scrape_config_opts *from,
+		      struct err *err);
+void scrape_config_free(struct scrape_config *c);
+
+DEFINE_FREEP(struct scrape_config, scrape_config_free)
+
+/* Adds the targets of options to @out. Returns 0 or -ENOMEM. */
+int scrape_config_copy_targets(const struct scrape_config *c, struct scrape_targets *out);
+
+/*
+ * Adds the present targets of the file, if there is one. Returns 0; -EINVAL or -errno with the
+ * reason in
+ * @err, after which targets may be missing; -ENOMEM.
+ */
+int scrape_config_read_file(const struct scrape_config *c, struct scrape_targets *out,
+			    struct err *err);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Programs whose profiles are scraped: a base URL and labels each. They come from options,
+ * "URL [LABEL=VALUE]...", and from files in the format of Prometheus's file_sd_config, in JSON:
+ *
+ *	[{"targets": ["10.0.0.7:6060"], "labels": {"service_name": "shop", "__scheme__": "https"}}]
+ *
+ * of whose labels with __ only __scheme__ and __address__ have a meaning; others are for rules and
+ *are omitted from profiles. One thread.
+ */
+#include <stddef.h>
+
+#include "base/vec.h"
+#include "metadata/labels.h"
+
+struct err;
+struct rules;
+
+enum { SCRAPE_TARGETS_MAX = 50, SCRAPE_URL_MAX = 200 };
+
+struct scrape_target {
+	char url[SCRAPE_URL_MAX +
+		 1]; /* without a slash at its end; may have a user and a password */
+	char instance[SCRAPE_URL_MAX + 1]; /* host:port, for labels and messages */
+	struct metadata_labels labels;     /* sorted, with service_name and instance */
+};
+
+struct scrape_targets {
+	VEC(struct scrape_target);
+	size_t n_refused; /* beyond SCRAPE_TARGETS_MAX */
+	size_t n_dropped; /* by rules */
+};
+
+void scrape_targets_fini(struct scrape_targets *t);
+
+/* Adds the target of an option. Returns 0; -EINVAL with the reason in @err; -ENOMEM. */
+int scrape_targets_add(struct scrape_targets *t, const char *text, struct err *err);
+/* Checks an option (struct option_spec). Returns the same. */
+int scrape_target_check(const char *text, struct err *err);
+
+/* Adds the targets of a file's content. Returns the same; targets before the error remain. */
+int scrape_targets_read(struct scrape_targets *t, const void *data, size_t len, struct err *err);
+
+/*
+ * Applies the rules of labels, which may drop targets, and completes the labels: service_name and
+ * instance are the address of the target if they are not set. Removes targets whose URL
+ * occurred before. Returns 0 or -ENOMEM.
+ */
+int scrape_targets_finish(struct scrape_targets *t, struct rules *rules);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The profiles that can be scraped. Pure functions; constants. */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+
+enum scrape_type {
+#define X(sym, ...) SCRAPE_##sym,
+#include "scrape/scrape_types.def"
+#undef X
+	SCRAPE_TYPE_MAX,
+};
+
+struct scrape_type_info {
+	const char *option, *name, *path;
+	bool is_timed, is_cumulative;
+};
+
+extern const struct scrape_type_info scrape_types[SCRAPE_TYPE_MAX];
+
+/* Reads a list such as "cpu,memory" into bits (1 << enum scrape_type). Returns 0 or -EINVAL. */
+int scrape_types_parse(const char *list, uint32_t *out, struct err *err);
+/* Checks an option (struct option_spec). Returns 0 or -EINVAL. */
+int scrape_types_check(const char *list, struct err *err);

@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An interval is a round: the targets are listed, all their profiles are requested at the same
+ * time, and each is read and exported when it has arrived. Timed profiles take most of the
+ * interval, so they come first in the list of the request.
+ */
+#include "scrape/scraper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/thread.h"
+#include "export/export.h"
+#include "fetch/fetch_message.h"
+#include "fetch/fetcher.h"
+#include "profile/profile.h"
+#include "reader/profile_client.h"
+#include "reader/profile_message.h"
+#include "reader/reader.h"
+#include "roles/pool.h"
+#include "scrape/scrape_config.h"
+#include "scrape/scrape_kept.h"
+#include "scrape/scrape_memory.h"
+#include "scrape/scrape_types.h"
+
+_Static_assert(SCRAPE_TARGETS_MAX *SCRAPE_TYPE_MAX <= FETCH_ALL_MAX, "a round is one request");
+
+enum {
+	REQUESTS_MAX = SCRAPE_TARGETS_MAX * SCRAPE_TYPE_MAX,
+	URL_MAX = SCRAPE_URL_MAX + 64,
+	READ_MS = 5000,   /* of a profile */
+	SLACK_SHARE = 10, /* of an interval, as divisor: timed profiles end earlier by it */
+	HUNG_MAX = 2,
+};
+
+static const uint64_t SLACK_MIN_NS = CLOCK_SECOND_NS, SLACK_MAX_NS = 3ULL * CLOCK_SECOND_NS;
+
+/* One request of the round. */
+struct request {
+	size_t target;
+	enum scrape_type type;
+	char url[URL_MAX];
+	struct buf body;
+	bool is_too_large;
+};
+
+/* The state of a target; in the order of the targets. */
+struct state {
+	char url[SCRAPE_URL_MAX + 1];
+	bool has_failed, was_logged;
+};
+
+struct scraper {
+	struct scraper_opts opts;
+	struct role_pool *readers;
+	pthread_t thread;
+	bool has_thread;
+	atomic_bool stop;
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	struct scrape_config *next; /* the configuration to change to; owned */
+	struct scraper_stats stats;
+
+	/* of the thread */
+	struct scrape_config *config;
+	struct scrape_targets targets; /* of this round, with all labels */
+	struct request *requests;
+	size_t n_requests;
+	struct scrape_kept kept;
+	uint64_t arriving_bytes, round;
+	int64_t begun_ns; /* the round, since 1970 */
+	struct state states[SCRAPE_TARGETS_MAX];
+	size_t n_states;
+	bool has_bad_file;
+};
+
+static const char *const result_labels[] = {
+#define X(sym, label, text) [SCRAPE_##sym] = label,
+#include "scrape/scrape_results.def"
+#undef X
+};
+
+static const char *const result_texts[] = {
+#define X(sym, label, text) [SCRAPE_##sym] = text,
+#include "scrape/scrape_results.def"
+#undef X
+};
+
+const char *scrape_result_label(enum scrape_result r)
+{
+	return result_labels[r];
+}
+
+/* ---- configuration -------------------------------------------------------------------------- */
+
+int scraper_configure(struct scraper *s, const struct scrape_config_opts *from, struct err *err)
+{
+	struct scrape_config *c = NULL;
+	int r = scrape_config_new(&c, from, err);
+
+	if (r < 0)
+		return r;
+	pthread_mutex_lock(&s->lock);
+	scrape_config_free(s->next);
+	s->next = c;
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	return 0;
+}
+
+/* ---- the log -------------------------------------------------------------------------------- */
+
+static void say(struct scraper *s, const char *what, const char *why)
+{
+	char line[600];
+
+	snprintf(line, sizeof(line), "%.330s: %.239s", what, why);
+	s->opts.log(s->opts.ctx, line);
+}
+
+/* A target is logged when it begins to fail, once. */
+static void note_failure(struct scraper *s, const struct request *q, enum scrape_result result,
+			 const char *why)
+{
+	const struct scrape_target *t = &s->targets.data[q->target];
+	struct state *state = &s->states[q->target];
+	char what[SCRAPE_URL_MAX + 80];
+
+	state->has_failed = true;
+	if (state->was_logged)
+		return;
+	state->was_logged = true;
+	snprintf(what, sizeof(what), "cannot scrape %s%.60s: %s", t->instance,
+		 scrape_types[q->type].path, result_texts[result]);
+	say(s, what, why);
+}
+
+static void count(struct scraper *s, uint64_t *counter, uint64_t n)
+{
+	pthread_mutex_lock(&s->lock);
+	*counter += n;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- the targets of a round ----------------------------------------------------------------- */
+
+/* A file that cannot be read is logged once. */
+static void read_file(struct scraper *s)
+{
+	struct err err = { 0 };
+	int r = scrape_config_read_file(s->config, &s->targets, &err);
+
+	if (r < 0 && !s->has_bad_file)
+		say(s, s->config->file, err.msg[0] ? err.msg : strerror(-r));
+	s->has_bad_file = r < 0;
+}
+
+static const struct state *state_of(const struct scraper *s, const char *url)
+{
+	for (size_t i = 0; i < s->n_states; i++)
+		if (!strcmp(s->states[i].url, url))
+			return &s->states[i];
+	return NULL;
+}
+
+/* Retains the states of targets that are still there. */
+static void renew_states(struct scraper *s)
+{
+	struct state fresh[SCRAPE_TARGETS_MAX] = { 0 };
+
+	for (size_t i = 0; i < s->targets.len; i++) {
+		const struct state *old = state_of(s, s->targets.data[i].url);
+
+		snprintf(fresh[i].url, sizeof(fresh[i].url), "%s", s->targets.data[i].url);
+		fresh[i].was_logged = old && old->was_logged;
+	}
+	memcpy(s->states, fresh, sizeof(fresh));
+	s->n_states = s->targets.len;
+}
+
+static int list_targets(struct scraper *s)
+{
+	int r;
+
+	scrape_targets_fini(&s->targets);
+	r = scrape_config_copy_targets(s->config, &s->targets);
+	if (r == 0)
+		read_file(s);
+	if (r == 0)
+		r = scrape_targets_finish(&s->targets, s->config->rules);
+	renew_states(s);
+	return r;
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+/* Timed profiles end before the interval does, so that they arrive within it. */
+static unsigned int timed_seconds(const struct scraper *s)
+{
+	uint64_t slack = s->config->interval_ns / SLACK_SHARE, left;
+
+	slack = slack < SLACK_MIN_NS ? SLACK_MIN_NS : slack > SLACK_MAX_NS ? SLACK_MAX_NS : slack;
+	left = s->config->interval_ns > slack ? s->config->interval_ns - slack : 0;
+	return left < CLOCK_SECOND_NS ? 1 : (unsigned int)(left / CLOCK_SECOND_NS);
+}
+
+static void add_request(struct scraper *s, size_t target, enum scrape_type type)
+{
+	const struct scrape_type_info *info = &scrape_types[type];
+	struct request *q = &s->requests[s->n_requests++];
+
+	*q = (struct request){ .target = target, .type = type };
+	if (info->is_timed)
+		snprintf(q->url, sizeof(q->url), "%s%s?seconds=%u", s->targets.data[target].url,
+			 info->path, timed_seconds(s));
+	else
+		snprintf(q->url, sizeof(q->url), "%s%s", s->targets.data[target].url, info->path);
+	scrape_kept_use(&s->kept, q->url, s->round);
+}
+
+static void list_requests(struct scraper *s)
+{
+	s->n_requests = 0;
+	for (int timed = 1; timed >= 0; timed--)
+		for (size_t i = 0; i < s->targets.len; i++)
+			for (int type = 0; type < SCRAPE_TYPE_MAX; type++)
+				if (s->config->types & 1u << type &&
+				    scrape_types[type].is_timed == timed)
+					add_request(s, i, (enum scrape_type)type);
+}
+
+/* ---- a profile has arrived ------------------------------------------------------------------ */
+
+static void on_body(void *ctx, size_t index, const void *data, size_t len)
+{
+	struct scraper *s = ctx;
+	struct request *q = &s->requests[index];
+	size_t before = q->body.cap;
+
+	if (q->is_too_large)
+		return;
+	if (s->arriving_bytes + s->kept.bytes + len <= SCRAPE_BODIES_BYTES)
+		buf_put(&q->body, data, len);
+	else
+		q->is_too_large = true;
+	if (q->is_too_large || buf_error(&q->body)) {
+		q->is_too_large = true;
+		buf_fini(&q->body);
+	}
+	s->arriving_bytes += q->body.cap - before;
+}
+
+static void drop_body(struct scraper *s, struct request *q)
+{
+	s->arriving_bytes -= q->body.cap;
+	buf_fini(&q->body);
+}
+
+static enum scrape_result result_of(int r)
+{
+	switch (r) {
+	case 200:
+		return SCRAPE_OK;
+	case -ETIMEDOUT:
+		return SCRAPE_TIMEOUT;
+	case -ECONNREFUSED:
+	case -EACCES:
+		return SCRAPE_REFUSED;
+	case -EFBIG:
+		return SCRAPE_TOO_LARGE;
+	case -EBADMSG:
+	case -EINVAL:
+	case -EPIPE:
+		return SCRAPE_INVALID;
+	}
+	return r > 0 ? SCRAPE_STATUS : SCRAPE_FAILED;
+}
+
+/* The clock of the target is not trusted, but the duration that it measured is, up to ours. */
+static void set_times(struct profile *p, int64_t start_ns, int64_t end_ns)
+{
+	struct profile_meta *m = profile_meta(p);
+
+	if (m->duration_ns <= 0 || m->duration_ns > end_ns - start_ns)
+		m->duration_ns = end_ns - start_ns;
+	m->time_ns = end_ns - m->duration_ns;
+}
+
+/* Takes ownership of @p. */
+static int export_profile(struct scraper *s, const struct request *q, struct profile *p,
+			  int64_t start_ns, int64_t end_ns)
+{
+	const struct metadata_labels *from = &s->targets.data[q->target].labels;
+	struct export_label labels[LABELS_MAX + 1];
+	struct export_window *w;
+	size_t n = 0;
+	int r;
+
+	set_times(p, start_ns, end_ns);
+	for (; n < from->n; n++)
+		labels[n] = (struct export_label){ from->of[n].name, from->of[n].value };
+	labels[n++] = (struct export_label){ "__name__", scrape_types[q->type].name };
+	r = export_window_new(&w, profile_meta(p)->time_ns, end_ns);
+	if (r < 0) {
+		profile_free(p);
+		return r;
+	}
+	r = export_window_add(w, p, labels, n);
+	if (r < 0) {
+		export_window_free(w);
+		return r;
+	}
+	s->opts.export(s->opts.ctx, w);
+	count(s, &s->stats.n_profiles, 1);
+	return 0;
+}
+
+/* Exports the profile of each sample type. A profile without samples says that nothing happened. */
+static int export_types(struct scraper *s, const struct request *q, struct profile_types *t,
+			int64_t before_ns, int64_t end_ns)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < t->n; i++) {
+		if (!t->of[i])
+			continue;
+		r = export_profile(s, q, t->of[i], before_ns ? before_ns : s->begun_ns, end_ns);
+		t->of[i] = NULL;
+	}
+	return r;
+}
+
+/* Reads the body of @q and exports its profiles. Returns 0 or -errno with the reason. */
+static int take_profile(struct scraper *s, struct request *q, struct err *err)
+{
+	const struct scrape_type_info *info = &scrape_types[q->type];
+	const struct scrape_body *before =
+		info->is_cumulative ? scrape_kept_find(&s->kept, q->url) : NULL;
+	const struct profile_query query = {
+		.body = &q->body,
+		.before = before ? &before->body : NULL,
+		.max_bytes = SCRAPE_PROFILE_BYTES,
+		.timeout_ms = READ_MS,
+	};
+	int64_t now_ns = (int64_t)clock_unix_ns();
+	struct profile_types types = { 0 };
+	int r = profile_client_read(s->readers, &query, &types, err);
+
+	if (r == 0)
+		r = export_types(s, q, &types, before ? before->time_ns : 0, now_ns);
+	profile_types_fini(&types);
+	if (r < 0 || !info->is_cumulative)
+		return r;
+	if (!before)
+		count(s, &s->stats.n_first, 1);
+	s->arriving_bytes -= q->body.cap;
+	return scrape_kept_put(&s->kept, q->url, &q->body, now_ns, s->round);
+}
+
+static void on_end(void *ctx, size_t index, int result, const char *why)
+{
+	struct scraper *s = ctx;
+	struct request *q = &s->requests[index];
+	enum scrape_result outcome;
+	struct err err = { 0 };
+	char status[16];
+
+	if (q->is_too_large)
+		result = -EFBIG;
+	if (result == 200 && take_profile(s, q, &err) < 0) {
+		result = err.code;
+		why = err.msg;
+	}
+	drop_body(s, q);
+	outcome = result_of(result);
+	count(s, &s->stats.results[outcome], 1);
+	snprintf(status, sizeof(status), "%d", result);
+	if (outcome != SCRAPE_OK)
+		note_failure(s, q, outcome, result > 0 ? status : why);
+}
+
+/* ---- rounds --------------------------------------------------------------------------------- */
+
+static void publish_targets(struct scraper *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->stats.n_rounds++;
+	s->stats.n_refused = s->targets.n_refused;
+	s->stats.n_targets = s->targets.len;
+	for (size_t i = 0; i < s->targets.len; i++) {
+		struct scrape_target_stats *t = &s->stats.targets[i];
+
+		snprintf(t->url, sizeof(t->url), "%s", s->targets.data[i].instance);
+		t->is_up = !s->states[i].has_failed;
+	}
+	pthread_mutex_unlock(&s->lock);
+	for (size_t i = 0; i < s->n_states; i++)
+		s->states[i].was_logged &= s->states[i].has_failed;
+}
+
+/* Requests that did not end by themselves have failed with the whole request. */
+static void end_others(struct scraper *s, const bool *has_ended, int r, const char *why)
+{
+	for (size_t i = 0; i < s->n_requests; i++)
+		if (!has_ended[i])
+			on_end(s, i, r, why);
+}
+
+struct round {
+	struct scraper *scraper;
+	bool has_ended[REQUESTS_MAX];
+};
+
+static void on_round_body(void *ctx, size_t index, const void *data, size_t len)
+{
+	on_body(((struct round *)ctx)->scraper, index, data, len);
+}
+
+static void on_round_end(void *ctx, size_t index, int result, const char *why)
+{
+	struct round *round = ctx;
+
+	round->has_ended[index] = true;
+	on_end(round->scraper, index, result, why);
+}
+
+static void send_requests(struct scraper *s)
+{
+	struct round round = { .scraper = s };
+	const char *urls[REQUESTS_MAX];
+	struct fetch_all q = {
+		.urls = urls,
+		.n = s->n_requests,
+		.timeout_ms = (unsigned int)(s->config->interval_ns / CLOCK_MS_NS),
+		.max_bytes = PROFILE_BODY_MAX,
+		.body = on_round_body,
+		.end = on_round_end,
+		.ctx = &round,
+		.cancelled = &s->stop,
+	};
+	struct err err = { 0 };
+	int r;
+
+	for (size_t i = 0; i < s->n_requests; i++)
+		urls[i] = s->requests[i].url;
+	r = fetcher_get_all(s->opts.fetcher, &q, &err);
+	if (r != -ECANCELED)
+		end_others(s, round.has_ended, r < 0 ? r : -EPIPE, r < 0 ? err.msg : "no result");
+	for (size_t i = 0; i < s->n_requests; i++)
+		drop_body(s, &s->requests[i]);
+}
+
+static void run_round(struct scraper *s)
+{
+	int r = list_targets(s);
+
+	if (r < 0)
+		say(s, "cannot list the targets to scrape", strerror(-r));
+	s->round++;
+	s->begun_ns = (int64_t)clock_unix_ns();
+	list_requests(s);
+	scrape_kept_forget(&s->kept, s->round);
+	if (s->n_requests)
+		send_requests(s);
+	publish_targets(s);
+}
+
+/* Adopts the next configuration. Returns false at the end. */
+static bool wait_until(struct scraper *s, uint64_t ns)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	while (!atomic_load(&s->stop) && !s->next && (r == 0 || !s->config)) {
+		if (s->config)
+			r = thread_wait_until(&s->changed, &s->lock, ns);
+		else
+			pthread_cond_wait(&s->changed, &s->lock);
+	}
+	if (s->next) {
+		scrape_config_free(s->config);
+		s->config = s->next;
+		s->next = NULL;
+	}
+	pthread_mutex_unlock(&s->lock);
+	return !atomic_load(&s->stop);
+}
+
+static void *run(void *arg)
+{
+	struct scraper *s = arg;
+	uint64_t next_ns = 0, now_ns;
+
+	while (wait_until(s, next_ns)) {
+		next_ns = clock_monotonic_ns() + s->config->interval_ns;
+		run_round(s);
+		now_ns = clock_monotonic_ns();
+		if (now_ns > next_ns)
+			count(s, &s->stats.n_late, 1);
+	}
+	return NULL;
+}
+
+/* ---- public --------------------------------------------------------------------------------- */
+
+int scraper_new(struct scraper **out, const struct scraper_opts *opts, struct err *err)
+{
+	const struct role_pool_opts readers = {
+		.max_children = 1,
+		.max_abandoned = HUNG_MAX,
+		.memory_bytes = SCRAPE_READER_BYTES,
+	};
+	_cleanup_(scraper_freep) struct scraper *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s)
+		return -ENOMEM;
+	s->opts = *opts;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->changed, NULL);
+	s->requests = calloc(REQUESTS_MAX, sizeof(*s->requests));
+	r = s->requests ? role_pool_new(&s->readers, &reader_role, &readers, err) : -ENOMEM;
+	if (r == 0)
+		r = thread_start(&s->thread, run, s);
+	if (r < 0)
+		return err_set(err, r, "cannot start scraping: %s", strerror(-r));
+	s->has_thread = true;
+	*out = steal_ptr(&s);
+	return 0;
+}
+
+void scraper_stop(struct scraper *s)
+{
+	if (!s || !s->has_thread)
+		return;
+	pthread_mutex_lock(&s->lock);
+	atomic_store(&s->stop, true);
+	pthread_cond_broadcast(&s->changed);
+	pthread_mutex_unlock(&s->lock);
+	pthread_join(s->thread, NULL);
+	s->has_thread = false;
+}
+
+void scraper_free(struct scraper *s)
+{
+	if (!s)
+		return;
+	scraper_stop(s);
+	role_pool_free(s->readers);
+	scrape_targets_fini(&s->targets);
+	scrape_kept_fini(&s->kept);
+	scrape_config_free(s->config);
+	scrape_config_free(s->next);
+	free(s->requests);
+	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+void scraper_stats(struct scraper *s, struct scraper_stats *out)
+{
+	pthread_mutex_lock(&s->lock);
+	*out = s->stats;
+	pthread_mutex_unlock(&s->lock);
+}
