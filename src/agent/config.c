@@ -16,6 +16,8 @@
 #include "options/arguments.h"
 #include "options/config_file.h"
 #include "sampler/cpu_list.h"
+#include "scrape/scrape_targets.h"
+#include "scrape/scrape_types.h"
 #include "symbol/symbol_cache.h"
 
 #define OPTION_VALUES struct agent_config
@@ -166,6 +168,8 @@ int agent_config_check(const struct agent_config *c, struct err *err)
 	if (r == 0 && c->select.len > SELECT_RULES_LIMIT)
 		r = err_set(err, -EINVAL, "select may not be repeated more than %d times",
 			    SELECT_RULES_LIMIT);
+	if (r == 0)
+		r = scrape_types_check(c->scrape_types, err);
 	if (r == 0 && c->symbol_cache && symbol_cache_check(c->symbol_cache, err) < 0)
 		r = -EINVAL;
 	return r;

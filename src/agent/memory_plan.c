@@ -204,7 +204,7 @@ int memory_plan_make(struct memory_plan *out, const struct memory_needs *needs, 
 	struct memory_plan p = { .limit = needs->limit };
 	uint64_t least, left;
 
-	p.fixed_bytes = BASE_BYTES + CHILDREN_BYTES + needs->fixed_bytes +
+	p.fixed_bytes = BASE_BYTES + CHILDREN_BYTES + needs->scrape_bytes + needs->fixed_bytes +
 			(uint64_t)n * needs->per_cpu_bytes;
 	least = p.fixed_bytes + hung + smallest_ring(n) + sideband_total(n, SIDEBAND_MIN) +
 		OPENED_MIN + SHARED_MIN;

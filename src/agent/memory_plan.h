@@ -18,6 +18,7 @@ struct memory_needs {
 	uint64_t per_cpu_bytes; /* of BPF maps, for each possible CPU */
 	uint32_t n_cpus;        /* possible CPUs, at least 1 */
 	uint64_t queue_bytes;   /* of profiles that wait for a receiver */
+	uint64_t scrape_bytes;  /* of scraping; 0: nothing is scraped */
 	bool hung_are_released; /* the kernel releases the memory of killed children that hang */
 };
 

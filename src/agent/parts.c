@@ -16,6 +16,7 @@
 #include "profiler/sample_counts.h"
 #include "profiler/session.h"
 #include "roles/killed.h"
+#include "scrape/scrape_memory.h"
 #include "symbolize/frame_symbols.h"
 #include "symbolize/symbolizer_thread.h"
 
@@ -70,6 +71,7 @@ static int make_plan(struct agent_parts *p, const struct agent_parts_opts *o, st
 	needs.fixed_bytes = maps.fixed_bytes;
 	needs.per_cpu_bytes = maps.per_cpu_bytes;
 	needs.n_cpus = maps.n_cpus;
+	needs.scrape_bytes = setup_scrapes(c) ? SCRAPE_BYTES : 0;
 	needs.hung_are_released = killed_are_released();
 	return memory_plan_make(&p->plan, &needs, err);
 }

@@ -117,6 +117,11 @@ bool setup_has_cpu_label(const struct agent_config *c)
 	return list_has(c->labels, "cpu");
 }
 
+bool setup_scrapes(const struct agent_config *c)
+{
+	return c->scrape.len || c->scrape_file;
+}
+
 int setup_debuginfod(char **out, const struct agent_config *c)
 {
 	struct buf b = { 0 };

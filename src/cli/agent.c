@@ -29,21 +29,25 @@
 #include "agent/metrics.h"
 #include "agent/privileges.h"
 #include "agent/report.h"
+#include "agent/scrape_metrics.h"
+#include "agent/setup.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/logfmt.h"
 #include "cli/agent_exporter.h"
+#include "cli/agent_http.h"
+#include "cli/agent_scraper.h"
 #include "cli/cli.h"
 #include "cli/commands.h"
-#include "cli/listen.h"
 #include "cli/network.h"
 #include "cli/text.h"
 #include "export/export.h"
 #include "net/http_server.h"
 #include "opener/opener.h"
 #include "options/arguments.h"
+#include "scrape/scraper.h"
 
 enum {
 	LOG_S = 60,              /* between two log lines of statistics */
@@ -67,6 +71,8 @@ struct agent_cli {
 	struct network network;
 	pthread_mutex_t lock; /* protects the pointer @exporter */
 	struct exporter *exporter;
+	struct scraper *scraper; /* NULL: nothing is scraped */
+	struct agent_http http;
 	struct http_server *metrics; /* NULL: turned off */
 	struct agent_stats logged;   /* as of the last log line */
 	pthread_t thread;
@@ -156,68 +162,38 @@ static void on_window(void *ctx, struct export_window *w)
 	pthread_mutex_unlock(&cli->lock);
 }
 
-/* ---- metrics ------------------------------------------------------------------------------ */
-
-/*
- * Runs in the thread of the HTTP server. /healthz depends on sampling alone: an unreachable
- * destination must not make a supervisor restart the agent, which would lose what is queued.
- */
-static void handle_request(void *ctx, const struct http_request *rq, struct http_response *rs)
+/* Called in the scraper's thread. In `cameo up` the server's own view of windows is of samples. */
+static void on_scraped(void *ctx, struct export_window *w)
 {
-	const char *path = http_request_path(rq);
-	struct exporter_stats exports;
 	struct agent_cli *cli = ctx;
-	struct agent_stats s;
 
-	rs->content_type = "text/plain; version=0.0.4; charset=utf-8";
-	if (!strcmp(path, "/healthz")) {
-		rs->status = agent_is_healthy(cli->agent) ? 200 : 503;
-		buf_put_str(&rs->body, rs->status == 200 ? "ok\n" : "not sampling\n");
-	} else if (!strcmp(path, "/metrics")) {
-		get_stats(cli, &s, &exports);
-		agent_metrics_text(&rs->body, &s, &exports);
-	} else {
-		rs->status = 404;
-		buf_put_str(&rs->body, "not found: use /metrics or /healthz\n");
-	}
+	pthread_mutex_lock(&cli->lock);
+	exporter_put(cli->exporter, w);
+	pthread_mutex_unlock(&cli->lock);
 }
 
-/* Loopback only: the metrics name processes and servers, and there is no authentication. */
-static int open_metrics(struct agent_cli *cli, struct err *err)
-{
-	const struct http_pool_options pool = { .name = "metrics",
-						.n_workers = 1,
-						.max_queue = 32 };
-	struct listen_address address;
-	struct http_server_options opt = {
-		.pools = &pool,
-		.n_pools = 1,
-		.max_connections = 16,
-		.idle_seconds = 10,
-		.max_body = 1024,
-		.max_memory = 64 << 10,
-		.handler = handle_request,
-		.ctx = cli,
-	};
-	const char *text = cli->config->metrics;
-	int r;
+/* ---- metrics ------------------------------------------------------------------------------ */
 
-	if (!text || !strcmp(text, "no"))
-		return 0;
-	if (listen_parse(&address, text, NULL) < 0)
-		return err_set(err, -EINVAL, "--metrics \"%.80s\": expected HOST:PORT or no", text);
-	if (!listen_is_loopback(address.host))
-		return err_set(err, -EINVAL,
-			       "--metrics \"%.80s\": expected a loopback address, because metrics "
-			       "need no authentication",
-			       text);
-	opt.host = address.host;
-	opt.port = address.port;
-	r = http_server_open(&cli->metrics, &opt, err);
-	if (r == 0)
-		fprintf(stderr, "level=info msg=\"serving metrics at http://%s:%u/metrics\"\n",
-			opt.host, http_server_port(cli->metrics));
-	return r;
+static bool is_healthy(void *ctx)
+{
+	struct agent_cli *cli = ctx;
+
+	return agent_is_healthy(cli->agent);
+}
+
+static void put_metrics(void *ctx, struct buf *out)
+{
+	struct agent_cli *cli = ctx;
+	struct exporter_stats exports;
+	struct scraper_stats scraping;
+	struct agent_stats s;
+
+	get_stats(cli, &s, &exports);
+	agent_metrics_text(out, &s, &exports);
+	if (!cli->scraper)
+		return;
+	scraper_stats(cli->scraper, &scraping);
+	scrape_metrics_text(out, &scraping);
 }
 
 /* The line shows differences since the previous one, except for sizes, which are current. */
@@ -246,7 +222,8 @@ static uint64_t in_ms(uint64_t ms)
 static unsigned int network_uses(const struct agent_config *c)
 {
 	return (c->server.len || c->otlp.len ? NETWORK_SENDS : 0) |
-	       (c->kubelet || c->debuginfod.len ? NETWORK_DOWNLOADS : 0);
+	       (c->kubelet || c->debuginfod.len ? NETWORK_DOWNLOADS : 0) |
+	       (setup_scrapes(c) ? NETWORK_SCRAPES : 0);
 }
 
 /*
@@ -262,7 +239,7 @@ static int replace_exporter(struct agent_cli *cli, const struct agent_config *c,
 	*out_old = NULL;
 	if (cli->server)
 		return 0;
-	if (!(network_uses(cli->config) & NETWORK_SENDS) && network_uses(c) & NETWORK_SENDS)
+	if (network_uses(c) & ~network_uses(cli->config) & NETWORK_SENDS)
 		return err_set(err, -EINVAL,
 			       "the agent gave up network access when it started without a "
 			       "destination on the network: restart it");
@@ -293,6 +270,17 @@ static int keep_fixed_options(const struct agent_cli *cli, struct agent_config *
 	return r;
 }
 
+static int reload_scraper(struct agent_cli *cli, const struct agent_config *c, struct err *err)
+{
+	if (cli->scraper)
+		return agent_scraper_configure(cli->scraper, c, err);
+	if (setup_scrapes(c))
+		return err_set(err, -EINVAL,
+			       "the agent gave up network access when it started without programs "
+			       "to scrape: restart it");
+	return 0;
+}
+
 /* An error leaves the running configuration in place. */
 static void reload(struct agent_cli *cli)
 {
@@ -303,6 +291,8 @@ static void reload(struct agent_cli *cli)
 
 	if (r == 0)
 		r = keep_fixed_options(cli, c);
+	if (r == 0)
+		r = reload_scraper(cli, c, &err);
 	if (r == 0)
 		r = replace_exporter(cli, c, &old, &err);
 	if (r < 0) {
@@ -436,6 +426,7 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 	alarm(STOP_S);
 	agent_stop(cli->agent);
 	pthread_join(cli->thread, NULL);
+	scraper_stop(cli->scraper);
 	exporter_stop(cli->exporter, deadline_ns);
 	log_stats(cli);
 	if (cli->status < 0)
@@ -448,6 +439,19 @@ static int run(struct agent_cli *cli, const sigset_t *signals)
 	if (r == 0)
 		sigaction(SIGALRM, &done, NULL);
 	return r;
+}
+
+static int open_scraper(struct agent_cli *cli, struct err *err)
+{
+	const struct scraper_opts opts = {
+		.fetcher = cli->network.scraping,
+		.export = on_scraped,
+		.log = log_warning,
+		.ctx = cli,
+	};
+	int r = scraper_new(&cli->scraper, &opts, err);
+
+	return r < 0 ? r : agent_scraper_configure(cli->scraper, cli->config, err);
 }
 
 /*
@@ -473,8 +477,10 @@ static int open_agent(struct agent_cli *cli, struct err *err)
 		(void)gethostname(cli->host, sizeof(cli->host) - 1);
 	if (r == 0)
 		r = agent_open(&cli->agent, &opts, err);
+	if (r == 0 && cli->network.scraping)
+		r = open_scraper(cli, err);
 	if (r == 0)
-		r = open_metrics(cli, err);
+		r = agent_http_open(&cli->metrics, &cli->http, cli->config->metrics, err);
 	/* only exporters have the network */
 	return r < 0 || cli->config->keep_privileges ? r : privileges_deny_network(err);
 }
@@ -526,6 +532,7 @@ int agent_run_command(const struct agent_config_source *source, const struct age
 	struct err err = { 0 };
 	int status = agent_config_read(&cli.config, source, &err);
 
+	cli.http = (struct agent_http){ is_healthy, put_metrics, &cli };
 	if (status == ARGUMENTS_HELP)
 		return cli_help(&agent_command);
 	if (status < 0)
@@ -538,6 +545,7 @@ int agent_run_command(const struct agent_config_source *source, const struct age
 	else
 		status = run(&cli, &signals);
 	http_server_close(cli.metrics);
+	scraper_free(cli.scraper);
 	agent_free(cli.agent);
 	exporter_free(cli.exporter);
 	network_close(&cli.network);

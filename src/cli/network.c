@@ -13,12 +13,15 @@ int network_open(struct network *n, unsigned int uses, struct err *err)
 
 	if (r == 0 && uses & NETWORK_DOWNLOADS)
 		r = fetcher_new(&n->fetcher, &exporter_role, n->launcher);
+	if (r == 0 && uses & NETWORK_SCRAPES)
+		r = fetcher_new(&n->scraping, &exporter_role, n->launcher);
 	return r;
 }
 
 void network_close(struct network *n)
 {
 	fetcher_free(n->fetcher);
+	fetcher_free(n->scraping);
 	role_launcher_free(n->launcher);
 	*n = (struct network){ 0 };
 }

@@ -15,11 +15,13 @@ struct role_launcher;
 struct network {
 	struct role_launcher *launcher; /* NULL: the command does not use the network */
 	struct fetcher *fetcher;        /* NULL: it downloads nothing */
+	struct fetcher *scraping;       /* for the scraper; NULL: it scrapes nothing */
 };
 
 enum network_use {
 	NETWORK_SENDS = 1u << 0,
 	NETWORK_DOWNLOADS = 1u << 1,
+	NETWORK_SCRAPES = 1u << 2,
 };
 
 /* @uses: bits of enum network_use, or none. Returns 0 or -errno with the reason. */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/agent_scraper.h"
+
+#include "agent/config.h"
+#include "scrape/scrape_config.h"
+#include "scrape/scrape_types.h"
+#include "scrape/scraper.h"
+
+int agent_scraper_configure(struct scraper *s, const struct agent_config *c, struct err *err)
+{
+	struct scrape_config_opts config = {
+		.targets = (const char *const *)c->scrape.data,
+		.n_targets = c->scrape.len,
+		.file = c->scrape_file,
+		.rules = (const char *const *)c->rule.data,
+		.n_rules = c->rule.len,
+		.interval_ns = c->scrape_interval,
+	};
+	int r = scrape_types_parse(c->scrape_types, &config.types, err);
+
+	return r < 0 ? r : scraper_configure(s, &config, err);
+}

@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`cameo agent --scrape`: what a real Go program returns arrives exactly, and targets that misbehave harm nobody."""
+import gzip
+import http.server
+import json
+import re
+import signal
+import subprocess
+import time
+import urllib.request
+
+import cameo
+import go_programs
+from agent_process import Agent
+from cameo import expect, need
+from our_server import Server
+from pprof import Profile
+
+ALLOCATED = "memory:alloc_objects:count:space:bytes"
+PARKED = "goroutine:goroutine:count:goroutine:count"
+CONTENDED = "mutex:contentions:count:contentions:count"
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+N_PARKED = 37  # tests/programs/go/scraped
+BOMB = gzip.compress(bytes(100 << 20))  # of zeros
+
+
+class Scraped:
+    """The test program until the end of the block."""
+
+    def __init__(self, program):
+        self.process = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
+        self.url = "http://" + self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+    def get(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=60) as answer:
+            return answer.read()
+
+
+    def allocated(self):
+        """Returns the numbers of objects and bytes that the program itself says it allocated in allocateKnown.
+
+        It is slightly more than the function allocates, since the runtime allocates on its stack too."""
+        return [sum(column) for column in zip((0, 0), *(
+            values[:2] for names, _, values in Profile(self.get("/debug/pprof/allocs")).samples
+            if "main.allocateKnown" in names))]
+
+
+def program(shop):
+    need("go")
+    return go_programs.build(shop, "go", "scraped", "./scraped")
+
+
+def self_of(server, service, what, function):
+    """Returns the sum of the values of stacks that contain FUNCTION, and the one of all stacks."""
+    now = int(time.time() * 1000)
+    graph = server.graph(now - 3600000, now + 60000, f'{{service_name="{service}"}}', what)
+    names, n = graph.get("names", []), 0
+    for level in graph.get("levels", []):
+        v = [int(x) for x in level["values"]]
+        n += sum(v[i + 1] for i in range(0, len(v), 4) if names[v[i + 3]] == function)
+    return n, int(graph.get("total", 0))
+
+
+def scraping(shop, server, *options):
+    return Agent(shop, "--server", server.url, "--window", "1h", "--scrape-interval", "3s", *options, to_dir=False)
+
+
+def rounds(agent, more):
+    n = agent.metric("cameo_scrape_intervals_total")
+    agent.wait(lambda: agent.metric("cameo_scrape_intervals_total") >= n + more, f"{more} intervals")
+
+
+def arrives_exactly(shop):
+    """Allocations and contentions since the previous interval are exact, goroutines are counted, CPU time is there"""
+    with Scraped(program(shop)) as p, Server(shop.path("store-1")) as server:
+        p.get("/allocate?n=500")  # before the first profile, so no part of an interval
+        check_arrival(shop, server, p)
+
+
+def check_arrival(shop, server, p):
+    with scraping(shop, server, "--scrape", f"{p.url} service_name=shop env=prod") as agent:
+        agent.wait(lambda: agent.metric("cameo_scrape_first_total") >= 3, "the first cumulative profiles")
+        before = p.allocated()
+        expect(before[0] >= 500, before)
+        for n in (1000, 234):
+            p.get(f"/allocate?n={n}")
+            p.get("/contend?n=5")
+            rounds(agent, 2)
+        agent.wait(lambda: self_of(server, "shop", ALLOCATED, "main.allocateKnown")[0] >= 1234, "the allocations")
+        rounds(agent, 2)
+        for i, what in enumerate((ALLOCATED, "memory:alloc_space:bytes:space:bytes")):
+            got, wanted = self_of(server, "shop", what, "main.allocateKnown")[0], p.allocated()[i] - before[i]
+            expect(got == wanted >= 1234, f"{what}: {got} instead of {wanted}")
+        parked, everything = self_of(server, "shop", PARKED, "main.park")
+        expect(parked and parked % N_PARKED == 0 and parked < everything, f"{parked} goroutines of {everything}")
+        burnt, everything = self_of(server, "shop", CPU, "main.burn")
+        expect(burnt > everything // 2, f"{burnt} of {everything} ns in burn")
+        contended = self_of(server, "shop", CONTENDED, "main.contendKnown.func1")[0]
+        expect(0 < contended <= 10, f"{contended} contentions")
+        now = int(time.time() * 1000)
+        question = {"name": "env", "start": now - 3600000, "end": now + 60000}
+        labels = server.ask("/querier.v1.QuerierService/LabelValues", question)["names"]
+        expect(labels == ["prod"], labels)
+        expect(agent.metric("cameo_scrape_up") == 1, agent.get("/metrics")[1])
+
+
+def a_restart_begins_again(shop):
+    """After a restart of the program its counts begin again, and those of the earlier process stay"""
+    exe, path = program(shop), shop.path("targets.json")
+    with Server(shop.path("store-2")) as server, Scraped(exe) as first, Scraped(exe) as second, Relay(first.url) as relay:
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump([{"targets": [relay.address], "labels": {"service_name": "again", "__meta_x": "1"}}], f)
+        with scraping(shop, server, "--scrape-file", path, "--scrape-types", "memory") as agent:
+            agent.wait(lambda: agent.metric("cameo_scrape_first_total") >= 1, "a first profile")
+            first.get("/allocate?n=3000")
+            wait_allocated(agent, server, first.allocated()[0])
+            second.get("/allocate?n=77")
+            relay.to = second.url
+            wait_allocated(agent, server, first.allocated()[0] + second.allocated()[0])
+            rounds(agent, 2)
+            wait_allocated(agent, server, first.allocated()[0] + second.allocated()[0])
+
+
+def wait_allocated(agent, server, n):
+    def arrived():
+        return self_of(server, "again", ALLOCATED, "main.allocateKnown")[0]
+    try:
+        agent.wait(lambda: arrived() == n, f"{n} allocations")
+    except cameo.Failure as e:
+        raise cameo.Failure(f"{arrived()} instead of {n} allocations") from e
+
+
+class Relay:
+    """Passes requests on to the URL self.to."""
+
+    def __init__(self, to):
+        self.to, outer = to, self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):  # noqa: N802 - the library's name
+                try:
+                    with urllib.request.urlopen(outer.to + self.path, timeout=60) as answer:
+                        body = answer.read()
+                    self.send_response(200)
+                except OSError:
+                    body = b""
+                    self.send_response(502)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server, self.url = cameo.serve(Handler)
+        self.address = self.url.split("//")[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def misbehaving(kind):
+    """A server that answers every request in a wrong way. Returns it and its address."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):  # noqa: N802 - the library's name
+            if kind == "silent":
+                time.sleep(1000)
+            body = {"text": b"<html>\x1b[31mno profile</html>", "bomb": BOMB, "empty": b"",
+                    "endless": b"", "error": b"no"}[kind]
+            self.send_response(500 if kind == "error" else 200)
+            if kind == "bomb":
+                self.send_header("Content-Type", "application/octet-stream")
+            if kind != "endless":
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            try:
+                self.wfile.write(body)
+                while kind == "endless":
+                    self.wfile.write(b"x" * 65536)
+            except OSError:
+                pass
+
+        def log_message(self, *_):
+            pass
+
+    server, url = cameo.serve(Handler)
+    return server, url
+
+
+def others_are_not_harmed(shop):
+    """Targets that are silent, endless, wrong or a bomb are counted, and the honest one arrives in each interval"""
+    servers = {kind: misbehaving(kind) for kind in ("silent", "endless", "text", "bomb", "empty", "error")}
+    options = [word for _, url in servers.values() for word in ("--scrape", url)]
+    try:
+        with Scraped(program(shop)) as p, Server(shop.path("store-3")) as server, \
+                scraping(shop, server, *options, "--scrape", f"{p.url} service_name=honest",
+                         "--scrape-types", "goroutine,memory") as agent:
+            rounds(agent, 5)
+            parked = self_of(server, "honest", PARKED, "main.park")[0]
+            expect(parked >= 3 * N_PARKED, f"{parked} goroutines")
+            metrics = agent.get("/metrics")[1]
+            for result, least in (("timeout", 1), ("too_large", 1), ("invalid", 1), ("status", 1), ("ok", 3)):
+                found = re.search(rf'^cameo_scrape_requests_total{{result="{result}"}} (\d+)$', metrics, re.MULTILINE)
+                expect(int(found[1]) >= least, f"{result}:", metrics)
+            held = max(float(m) for m in re.findall(r"^cameo_memory_most_bytes (\S+)$", metrics, re.MULTILINE) or [0])
+            expect(held <= 128 << 20, f"{held} bytes")
+            expect(metrics.count("cameo_scrape_up{") == 7 and agent.metric("cameo_scrape_up") == 1, metrics)
+            expect("\x1b" not in agent.said(), agent.said())
+            expect(agent.said().count("cannot scrape") == len(servers), agent.said())
+            expect(agent.end(signal.SIGTERM) < 20 and agent.ended_well(), agent.said())
+    finally:
+        for s, _ in servers.values():
+            s.shutdown()
+            s.server_close()
+
+
+def targets_change(shop):
+    """Targets of a file follow its content; rules change their labels, and drop some"""
+    path = shop.path("targets.json")
+
+    def write(*groups):
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            json.dump([{"targets": [t], "labels": labels} for t, labels in groups], f)
+        subprocess.run(["mv", path + ".new", path], check=True)
+
+    with Scraped(program(shop)) as p, Server(shop.path("store-4")) as server:
+        address = p.url.split("//")[1]
+        write((address, {"service_name": "one", "team": "x"}))
+        with scraping(shop, server, "--scrape-file", path, "--scrape-types", "goroutine",
+                      "--rule", "service_name=one : set service_name uno", "--rule", "team=secret : drop-process") as agent:
+            agent.wait(lambda: self_of(server, "uno", PARKED, "main.park")[0], "the first target")
+            write((address, {"service_name": "two"}), ("127.0.0.1:1", {"team": "secret"}))
+            agent.wait(lambda: self_of(server, "two", PARKED, "main.park")[0], "the second target")
+            expect(agent.metric("cameo_scrape_targets") == 1, agent.get("/metrics")[1])
+            expect(not self_of(server, "one", PARKED, "main.park")[1], "a rule was not applied")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write("[{")
+            agent.wait(lambda: "targets.json: invalid JSON" in agent.said(), "a message")
+
+
+def wrong_options_are_errors(shop):
+    """Wrong URLs, labels, types and files are errors with one line"""
+    bad = shop.path("bad.json")
+    with open(bad, "w", encoding="utf-8") as f:
+        f.write('{"targets": []}')
+    for option, value, message in (
+            ("--scrape", "ftp://x", "expected http://HOST:PORT or https://HOST:PORT"),
+            ("--scrape", "http://x/?a=b", "expected http://HOST:PORT or https://HOST:PORT"),
+            ("--scrape", "http://x label", "expected LABEL=VALUE"),
+            ("--scrape", "http://x a-b=c", "invalid label name"),
+            ("--scrape-types", "cpu,heap", 'unknown type of profile "heap"'),
+            ("--scrape-file", "/nonexistent", "/nonexistent"),
+            ("--scrape-file", bad, "invalid JSON at byte 0"),
+            ("--scrape-interval", "1s", "scrape-interval")):
+        r = cameo.cameo("agent", "--dir", shop.path("out"), option, value)
+        lines = [line for line in r.stderr.splitlines() if not line.startswith("level=info")]
+        expect(r.returncode != 0 and len(lines) == 1 and message in lines[0], option, value, r.stderr)
+
+
+def main():
+    tap = cameo.Tap()
+    with cameo.Workshop() as shop:
+        for test in (wrong_options_are_errors, arrives_exactly, a_restart_begins_again,
+                     others_are_not_harmed, targets_change):
+            tap.run(test.__doc__, test, shop)
+    tap.done()
+
+
+main()
