@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codec/otlp/otlp_labels.h"
 #include "export/window.h"
 
 static const struct name {
@@ -68,18 +69,34 @@ static const char *executable_name(const struct export_series *s)
 	return exe && exe[0] ? exe : export_label(s, "comm");
 }
 
+/*
+ * OTLP has no name of a profile, only sample types and periods, which are the same for the
+ * contention of mutexes and for blocking. A Cameo server takes the name from this attribute.
+ */
+static bool add_profile_name(const struct export_series *s, struct otlp_attribute *out)
+{
+	const char *name = export_label(s, "__name__");
+
+	if (!name || !strcmp(name, "process_cpu"))
+		return false;
+	*out = (struct otlp_attribute){ .key = OTLP_PROFILE_NAME, .str = name };
+	return true;
+}
+
 size_t otlp_resource(const struct export_series *s, const char *host,
 		     struct otlp_attribute out[OTLP_RESOURCE_MAX])
 {
 	const char *exe = executable_name(s);
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->n_labels && n < OTLP_RESOURCE_MAX - 3; i++)
+	for (size_t i = 0; i < s->n_labels && n < OTLP_RESOURCE_MAX - 4; i++)
 		if (s->labels[i].value[0] && strncmp(s->labels[i].name, "__", 2) != 0)
 			out[n++] = attribute_of(&s->labels[i]);
 	if (exe)
 		out[n++] = (struct otlp_attribute){ .key = "process.executable.name", .str = exe };
-	if (host && !export_label(s, "host"))
+	n += add_profile_name(s, &out[n]);
+	/* a program that was scraped, which has an instance, may run anywhere */
+	if (host && !export_label(s, "host") && !export_label(s, "instance"))
 		out[n++] = (struct otlp_attribute){ .key = "host.name", .str = host };
 	out[n++] = (struct otlp_attribute){ .key = "os.type", .str = "linux" };
 	return n;

@@ -20,6 +20,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "codec/otlp/otlp_json.h"
+#include "codec/otlp/otlp_labels.h"
 #include "codec/otlp/otlp_read.h"
 #include "net/http_server.h"
 #include "profile/profile.h"
@@ -74,7 +75,9 @@ static int add_labels(struct otlp_request *t, const struct otlp_profile *part,
 			service = value;
 		else if (!strcmp(key, "process.executable.name"))
 			exe = value;
-		if (key[0] && !ingest_has_label(out, key))
+		if (!strcmp(key, OTLP_PROFILE_NAME))
+			out->name = value;
+		else if (key[0] && !ingest_has_label(out, key))
 			r = ingest_label(out, key, value, err);
 	}
 	if (r == 0 && !t->own)
@@ -99,14 +102,16 @@ static bool is_type(const struct profile *p, struct profile_value_type t, const 
 }
 
 /*
- * Chooses the profile's name and converts counts of CPU samples to time, since Pyroscope's queries
- * and dashboards expect process_cpu in nanoseconds.
+ * Chooses the profile's name, unless the request has it, and converts counts of CPU samples to
+ * time, since Pyroscope's queries and dashboards expect process_cpu in nanoseconds.
  */
 static int name_profile(struct profile *p, const char **out_name)
 {
 	const struct profile_meta *meta = profile_meta_const(p);
 	struct profile_value_type type = profile_sample_type(p, 0);
 
+	if (*out_name && (*out_name)[0])
+		return 0;
 	if (is_type(p, meta->period_type, "cpu", "nanoseconds")) {
 		*out_name = "process_cpu";
 		if (is_type(p, type, "samples", "count") && meta->period > 0)

@@ -14,7 +14,7 @@ import cameo
 import go_programs
 from agent_process import Agent
 from cameo import expect, need
-from our_server import Server
+from our_server import Asked, Server, listening
 from pprof import Profile
 
 ALLOCATED = "memory:alloc_objects:count:space:bytes"
@@ -228,6 +228,29 @@ def others_are_not_harmed(shop):
             s.server_close()
 
 
+def up_names_profiles(shop):
+    """cameo up scrapes as well, and distinguishes contention from blocking although OTLP does not"""
+    with Scraped(program(shop)) as p:
+        up = subprocess.Popen([cameo.CAMEO, "up", "--data", shop.path("store-5"), "--listen", "127.0.0.1:0",
+                               "--metrics", "no", "--scrape-interval", "3s", "--scrape", f"{p.url} service_name=shop"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            server = Asked()
+            server.url = listening(up.stdout.readline())
+            p.get("/contend?n=3")
+            now = int(time.time() * 1000)
+            question = {"start": now - 600000, "end": now + 600000}
+
+            def names():
+                types = server.ask("/querier.v1.QuerierService/ProfileTypes", question).get("profileTypes", [])
+                return {t["ID"] for t in types}
+            wanted = {CONTENDED, PARKED, ALLOCATED, "block:contentions:count:contentions:count"}
+            cameo.until(lambda: wanted <= names(), f"profiles of the types {wanted}", pause_s=0.2)
+        finally:
+            cameo.end(up)
+            up.stdout.close()
+
+
 def targets_change(shop):
     """Targets of a file follow its content; rules change their labels, and drop some"""
     path = shop.path("targets.json")
@@ -275,7 +298,7 @@ def main():
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
         for test in (wrong_options_are_errors, arrives_exactly, a_restart_begins_again,
-                     others_are_not_harmed, targets_change):
+                     others_are_not_harmed, up_names_profiles, targets_change):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

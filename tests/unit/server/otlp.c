@@ -100,6 +100,30 @@ static void json_is_accepted_like_protobuf(void **state)
 	scene_end(&s);
 }
 
+/* Contention and blocking have the same types; only the name distinguishes them. */
+static void a_profile_may_have_a_name(void **state)
+{
+	static const char request[] =
+		"{\"resourceProfiles\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\","
+		"\"value\":{\"stringValue\":\"named\"}},{\"key\":\"cameo.profile.name\","
+		"\"value\":{\"stringValue\":\"mutex\"}}]},\"scopeProfiles\":[{\"profiles\":[{"
+		"\"sampleType\":{\"typeStrindex\":1,\"unitStrindex\":2},\"samples\":[{"
+		"\"stackIndex\":1,\"values\":[\"4\"]}],\"durationNano\":\"1\","
+		"\"periodType\":{\"typeStrindex\":1,\"unitStrindex\":2},\"period\":\"1\"}]}]}],"
+		"\"dictionary\":{\"mappingTable\":[{}],\"locationTable\":[{},{\"lines\":[{"
+		"\"functionIndex\":1}]}],\"functionTable\":[{},{\"nameStrindex\":3}],"
+		"\"linkTable\":[{}],\"stringTable\":[\"\",\"contentions\",\"count\",\"main\"],"
+		"\"attributeTable\":[{}],\"stackTable\":[{},{\"locationIndices\":[1]}]}}";
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	assert_int_equal(send_otlp(&s, "Content-Type: application/json", request, strlen(request)),
+			 200);
+	scene_expect(&s, QUERIER "LabelValues", "{\"name\":\"__profile_type__\"," RANGE "}", 200,
+		     "{\"names\":[\"mutex:contentions:count:contentions:count\"]}");
+	scene_end(&s);
+}
+
 static void a_profile_from_the_future_is_refused_without_a_trace(void **state)
 {
 	struct scene s;
@@ -169,5 +193,6 @@ static void one_bad_profile_does_not_refuse_the_other(void **state)
 
 TEST_GROUP(test_otlp_ingest, TEST(one_bad_profile_does_not_refuse_the_other),
 	   TEST(counts_become_time_and_attributes_labels), TEST(json_is_accepted_like_protobuf),
+	   TEST(a_profile_may_have_a_name),
 	   TEST(a_profile_from_the_future_is_refused_without_a_trace),
 	   TEST(a_body_that_is_not_a_request_is_refused))
