@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every installed LuaJIT has known stacks, interpreted and in traces."""
-from cameo import Tap, Workshop, need_bpf
-from interpreted import MS, judge_lines, judge_running, judge_shapes, runtimes
+import os
+import re
+import subprocess
+
+from cameo import CAMEO, DEADLINE_S, ENOUGH, MACHINE, Tap, Workshop, expect, need_bpf, need_here
+from interpreted import MS, function_lines, judge_lines, judge_running, judge_shapes, runtimes
 
 TOP = r"(_start|\[.*|__libc_start.*|__clone.*) ... <\w+\.lua> repeat_shape <\w+\.lua:\d+> "
 SHAPES = {
@@ -30,8 +34,23 @@ LATE = 0.5
 START = r"_start|\[.*|__libc_start.*"
 
 
-def judge(tap, shop, shapes, traces):
-    """SHAPES and TRACES: an interpreter with each of the programs."""
+def judge_calls(shop, runtime):
+    """The link of a frame that is being made belongs to an earlier call, by which it must not be named."""
+    need_here()
+    output = shop.path("calls.pb.gz")
+    with open(os.devnull, "wb") as null:
+        subprocess.run([CAMEO, "record", "-F", str(MACHINE.frequency(3997)), "-o", output, "--", *runtime.run(MS)],
+                       stdout=null, stderr=null, check=True, timeout=DEADLINE_S)
+    starts = {name: {start for start, _ in places} for name, places in function_lines(output).items()}
+    found = {name: lines for name, lines in starts.items() if re.fullmatch(r"f\d+", name)}
+    wrong = {name: lines for name, lines in found.items() if lines != {int(name[1:])}}
+    print(f"# {len(found)} functions")
+    expect(len(found) >= ENOUGH and not wrong, f"of {len(found)} names {len(wrong)} are those of other functions:", wrong)
+
+
+def judge(tap, shop, shapes, traces, calls):
+    """SHAPES, TRACES and CALLS: an interpreter with each of the programs."""
+    tap.run(f"{calls.name}: calls and returns", judge_calls, shop, calls.told("-joff", ["-joff"]))
     for mode in ([], ["-joff"]):
         runtime = shapes.told(mode[0], mode) if mode else shapes
         path = judge_shapes(tap, shop, runtime, SHAPES, f"{INNERMOST}|{NOT_READ}", SHAPES_MS, late=LATE)
@@ -45,12 +64,12 @@ def judge(tap, shop, shapes, traces):
 def main():
     need_bpf()
     tap = Tap()
-    found = list(zip(runtimes("luajit", "lua/shapes.lua"), runtimes("luajit", "lua/traces.lua")))
+    found = list(zip(*(runtimes("luajit", f"lua/{name}.lua") for name in ("shapes", "traces", "calls"))))
     if not found:
         tap.skip("luajit", "it is not installed")
     with Workshop() as shop:
-        for shapes, traces in found:
-            judge(tap, shop, shapes, traces)
+        for shapes, traces, calls in found:
+            judge(tap, shop, shapes, traces, calls)
     tap.done()
 
 

@@ -107,31 +107,152 @@ static __always_inline int luajit_read_function(struct walk *w, __u64 *link)
 		       : 0;
 }
 
-/*
- * The innermost Lua frame of the interpreter. In the interpreter's code, two registers have its
- * base and the next instruction; while that calls C, the state and the C frame have them.
- */
-WALK_FN int luajit_enter_interpreter(__u32 which)
+/* Moves the base to the caller. WALK_OTHER: C called the function, or the stack ends. */
+WALK_FN int luajit_up(__u32 which, __u64 link)
 {
 	struct walk *w = lang_walk_get(LANG_LUAJIT, which);
 	struct luajit_walk *lj;
-	__u64 saved, link;
+	__u32 type = link & LUAJIT_LINK_TYPE, call = 0;
+	__u64 bytes = link & ~(__u64)LUAJIT_LINK_P, continuation[2] = { 0 };
 
 	if (!w)
 		return WALK_STOP;
 	lj = &w->lang.luajit;
+	if (type == LUAJIT_LINK_LUA) {
+		if (read_user(&call, sizeof(call), link - 4))
+			return walk_fail(w, WALK_ERR_STACK_READ);
+		lj->pc = link;
+		bytes = 8 * (2 + (call >> 8 & 0xff));
+	} else if ((link & LUAJIT_LINK_P) == LUAJIT_LINK_CONT) {
+		if (read_user(continuation, sizeof(continuation), lj->base - 32))
+			return walk_fail(w, WALK_ERR_STACK_READ);
+		lj->pc = continuation[1];
+	}
+	lj->is_known = (link & LUAJIT_LINK_P) == LUAJIT_LINK_VARARG;
+	lj->base -= bytes;
+	if (!bytes || !luajit_is_base(lj, lj->base) || type == LUAJIT_LINK_C ||
+	    continuation[0] == LUAJIT_CALLBACK)
+		return WALK_OTHER;
+	return WALK_CONTINUE;
+}
+
+/* Moves to the C function that entered the interpreter. */
+WALK_FN int luajit_leave(__u32 which)
+{
+	struct walk *w = lang_walk_get(LANG_LUAJIT, which);
+	struct luajit_walk *lj;
+	__u64 ra = 0, fp = 0, aux = 0;
+
+	if (!w)
+		return WALK_STOP;
+	lj = &w->lang.luajit;
+	lj->is_pending = 0;
+	lj->is_known = 0;
+	lj->c_word = 0;
+	if (stack_word(w, lj->frame + LUAJIT_FRAME_OUTER, &lj->outer) ||
+	    stack_word(w, lj->frame + LUAJIT_FRAME_AUX, &aux) ||
+	    stack_word(w, lj->frame + LUAJIT_FRAME_FP, &fp) ||
+	    stack_word(w, lj->frame + LUAJIT_FRAME_RA, &ra))
+		return walk_fail(w, WALK_ERR_STACK_READ);
+	lj->outer &= ~(__u64)LUAJIT_FRAME_FLAGS;
+	return walk_to_caller(w, ra, lj->frame + LUAJIT_FRAME_BYTES, fp, aux);
+}
+
+/*
+ * True if the function at the base runs the instruction before pc: only then is its link valid. The
+ * interpreter changes base, pc and link one after another. @is_caller: the function has called.
+ */
+WALK_FN int luajit_is_entered(__u32 which, __u32 is_caller)
+{
+	struct walk *w = lang_walk_get(LANG_LUAJIT, which);
+	__u64 link = 0, distance;
+	__u32 n = 0;
+
+	if (!w || !luajit_is_base(&w->lang.luajit, w->lang.luajit.base) ||
+	    luajit_read_function(w, &link))
+		return 0;
+	if (w->lang.luajit.pc == link) /* it returns */
+		return 1;
+	distance = w->lang.luajit.pc - w->vm_frame.words[LUAJIT_FUNC_PC / 8];
+	if (w->vm_frame.bytes[LUAJIT_FUNC_KIND])
+		return is_caller || distance <= 4;
+	return !read_user(&n, sizeof(n),
+			  w->vm_frame.words[LUAJIT_FUNC_PC / 8] - LUAJIT_PROTO_BYTES +
+				  LUAJIT_PROTO_N_CODE) &&
+	       distance <= 4ULL * n;
+}
+
+/*
+ * True if the function at the base is being called, but does not have its link yet, which is in the
+ * register of the pc. The word below the base belongs to an earlier call. Then the caller becomes
+ * the innermost frame.
+ */
+static __always_inline int luajit_is_calling(struct walk *w, __u32 which)
+{
+	__u64 link = w->lang.luajit.pc;
+	__u32 call;
+
+	if ((link & LUAJIT_LINK_TYPE) == LUAJIT_LINK_LUA &&
+	    read_user(&call, sizeof(call), link - 4))
+		return 0;
+	return luajit_up(which, link) == WALK_CONTINUE && luajit_is_entered(which, 1);
+}
+
+/* Shows that the functions of the activation are not known, and leaves it. */
+static __always_inline int luajit_skip(struct walk *w, __u32 which, __u32 slot)
+{
+	vm_push_place(w, LUAJIT_LATE, w->process.vms[slot & (VM_SLOTS_MAX - 1)].vm, 0, 0, 1);
+	return luajit_leave(which);
+}
+
+/* Takes the base of the trace that is being left. Returns 0 if there is none. */
+static __always_inline int luajit_take_trace_base(struct walk *w, __u32 slot)
+{
+	const struct luajit_vm *vm = luajit_get(w->process.vms[slot & (VM_SLOTS_MAX - 1)].vm);
+	struct luajit_walk *lj = &w->lang.luajit;
+	__u64 base = 0;
+
+	if (!vm || !vm->traces || read_user(&base, sizeof(base), lj->global + vm->jit_base) ||
+	    !luajit_is_base(lj, base))
+		return 0;
+	lj->base = base;
+	lj->pc = 0;
+	return 1;
+}
+
+/*
+ * The innermost Lua frame of the interpreter. In the interpreter's code, two registers have its
+ * base and the next instruction; while that calls C, the state and the C frame have them. Elsewhere
+ * in the interpreter's code the registers have other values, and those of the state may be those of
+ * an earlier call, so a frame is used only if base and pc belong together.
+ */
+WALK_FN int luajit_enter_interpreter(__u32 which, __u32 slot)
+{
+	struct walk *w = lang_walk_get(LANG_LUAJIT, which);
+	struct luajit_walk *lj;
+	__u64 saved;
+	int is_leaf;
+
+	if (!w)
+		return WALK_STOP;
+	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
+	lj = &w->lang.luajit;
 	saved = lj->base;
-	if (!w->is_call && w->other_regs == WALK_REGS_ALL &&
-	    luajit_is_base(lj, w->regs[LUAJIT_BASE_REG])) {
+	is_leaf = !w->is_call && w->other_regs == WALK_REGS_ALL;
+	if (is_leaf) {
 		lj->base = w->regs[LUAJIT_BASE_REG];
 		lj->pc = w->regs[UREG_AUX];
-		if (!luajit_read_function(w, &link))
+		if (luajit_is_entered(which, 0) || luajit_is_calling(w, which))
+			return WALK_CONTINUE;
+		lj->is_known = 0;
+		if (luajit_take_trace_base(w, slot))
 			return WALK_CONTINUE;
 	}
 	lj->base = saved;
 	if (stack_word(w, lj->frame + LUAJIT_FRAME_PC, &lj->pc))
 		return walk_fail(w, WALK_ERR_STACK_READ);
-	return WALK_CONTINUE;
+	return is_leaf && !luajit_is_entered(which, 1) ? luajit_skip(w, which, slot)
+						       : WALK_CONTINUE;
 }
 
 /* Pushes the trace that contains the pc. Returns 0 if it is not known. */
@@ -244,57 +365,6 @@ static __always_inline int luajit_push_function(struct walk *w, __u32 which, __u
 	return WALK_CONTINUE;
 }
 
-/* Moves the base to the caller. WALK_OTHER: C called the function, or the stack ends. */
-WALK_FN int luajit_up(__u32 which, __u64 link)
-{
-	struct walk *w = lang_walk_get(LANG_LUAJIT, which);
-	struct luajit_walk *lj;
-	__u32 type = link & LUAJIT_LINK_TYPE, call = 0;
-	__u64 bytes = link & ~(__u64)LUAJIT_LINK_P, continuation[2] = { 0 };
-
-	if (!w)
-		return WALK_STOP;
-	lj = &w->lang.luajit;
-	if (type == LUAJIT_LINK_LUA) {
-		if (read_user(&call, sizeof(call), link - 4))
-			return walk_fail(w, WALK_ERR_STACK_READ);
-		lj->pc = link;
-		bytes = 8 * (2 + (call >> 8 & 0xff));
-	} else if ((link & LUAJIT_LINK_P) == LUAJIT_LINK_CONT) {
-		if (read_user(continuation, sizeof(continuation), lj->base - 32))
-			return walk_fail(w, WALK_ERR_STACK_READ);
-		lj->pc = continuation[1];
-	}
-	lj->is_known = (link & LUAJIT_LINK_P) == LUAJIT_LINK_VARARG;
-	lj->base -= bytes;
-	if (!bytes || !luajit_is_base(lj, lj->base) || type == LUAJIT_LINK_C ||
-	    continuation[0] == LUAJIT_CALLBACK)
-		return WALK_OTHER;
-	return WALK_CONTINUE;
-}
-
-/* Moves to the C function that entered the interpreter. */
-WALK_FN int luajit_leave(__u32 which)
-{
-	struct walk *w = lang_walk_get(LANG_LUAJIT, which);
-	struct luajit_walk *lj;
-	__u64 ra = 0, fp = 0, aux = 0;
-
-	if (!w)
-		return WALK_STOP;
-	lj = &w->lang.luajit;
-	lj->is_pending = 0;
-	lj->is_known = 0;
-	lj->c_word = 0;
-	if (stack_word(w, lj->frame + LUAJIT_FRAME_OUTER, &lj->outer) ||
-	    stack_word(w, lj->frame + LUAJIT_FRAME_AUX, &aux) ||
-	    stack_word(w, lj->frame + LUAJIT_FRAME_FP, &fp) ||
-	    stack_word(w, lj->frame + LUAJIT_FRAME_RA, &ra))
-		return walk_fail(w, WALK_ERR_STACK_READ);
-	lj->outer &= ~(__u64)LUAJIT_FRAME_FLAGS;
-	return walk_to_caller(w, ra, lj->frame + LUAJIT_FRAME_BYTES, fp, aux);
-}
-
 /* Pushes one Lua frame of the activation. */
 static __always_inline int luajit_step(struct walk *w, __u32 which, __u32 slot)
 {
@@ -317,8 +387,7 @@ static __always_inline int luajit_begin(struct walk *w, __u32 which, __u32 slot)
 	w->lang.luajit.is_known = 0;
 	if (!w->absent_is_final)
 		return WALK_CONTINUE;
-	vm_push_place(w, LUAJIT_LATE, w->process.vms[slot & (VM_SLOTS_MAX - 1)].vm, 0, 0, 1);
-	return luajit_leave(which);
+	return luajit_skip(w, which, slot);
 }
 
 /*
@@ -368,7 +437,7 @@ static __always_inline int luajit_step_file(__u32 which, __u32 slot, __u64 word)
 			r = luajit_begin(w, which, slot);
 		if (r == WALK_CONTINUE && w->lang.luajit.is_pending)
 			r = luajit_is_bare(w) ? luajit_leave(which)
-					      : luajit_enter_interpreter(which);
+					      : luajit_enter_interpreter(which, slot);
 		if (r != WALK_CONTINUE || !w->lang.luajit.is_pending)
 			return r;
 	}
