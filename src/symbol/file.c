@@ -23,6 +23,7 @@
 #include "elf/function_extents.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
+#include "elf/program_main.h"
 #include "elf/symtab.h"
 #include "elf/symtab_scan.h"
 #include "elf/thread_start.h"
@@ -53,6 +54,7 @@ struct symbol_file {
 	/* valid once a function without a symbol was met, else extents is NULL */
 	struct function_extents *extents; /* borrows from img */
 	uint64_t entry;                   /* where the program begins; 0 in libraries */
+	uint64_t main;                    /* main(); 0: unknown */
 	struct elf_thread_start threads[ELF_THREAD_STARTS_MAX];
 	size_t n_threads;
 };
@@ -395,7 +397,8 @@ static int find_start(void *ctx)
 
 	if (r == 0 && !f->extents) {
 		r = function_extents_new(&f->extents, f->img);
-		f->entry = elf_entry_is_start(f->img) ? elf_image_entry(f->img) : 0;
+		f->main = elf_program_main(f->img);
+		f->entry = f->main || elf_entry_is_start(f->img) ? elf_image_entry(f->img) : 0;
 		f->n_threads = elf_thread_starts(f->img, f->threads);
 	}
 	if (r < 0)
@@ -406,12 +409,14 @@ static int find_start(void *ctx)
 	return r;
 }
 
-/* The name of functions that end stacks and are known without a symbol; NULL for others. */
+/* The name of functions that are known without a symbol; NULL for others. */
 static const char *root_name(const struct symbol_file *f, uint64_t vaddr, uint64_t start,
 			     bool ends_contexts)
 {
 	if (f->entry && start == f->entry)
 		return "_start";
+	if (f->main && start == f->main)
+		return "main";
 	if (ends_contexts)
 		return "[context start]";
 	for (size_t i = 0; i < f->n_threads; i++)

@@ -72,8 +72,8 @@ int symbol_file_go_frames(struct symbol_file *f, uint64_t vaddr, struct gopclnta
 
 /*
  * Finds the start of the function at @vaddr without its symbol. *@out_start is @vaddr if that is
- * unknown. Returns the name of a function that ends stacks, which is known by its position, such as
- * "_start"; NULL for others.
+ * unknown. Returns the name of a function that the start-up code shows or that ends stacks, such as
+ * "main" or "_start"; NULL for others.
  */
 const char *symbol_file_function(struct symbol_file *f, uint64_t vaddr, uint64_t *out_start);
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stack is complete only if its outermost frame is known to be outermost: each way in which stacks begin and end.
 
-The program roots.c is linked in several ways, and stripped. Functions of stripped programs are named by their
-unstripped twins, so the chain has to be right, too.
+The program roots.c is linked in several ways, and stripped. Functions of stripped programs except main() are
+named by their unstripped twins, so the chain has to be right, too.
 """
 import collections
 import os
@@ -71,10 +71,14 @@ def named(stack, table):
 def judge(recording, comm, twin, way):
     chain, complete = WAYS[way]
     table = functions(twin)
-    ours = [s for s in (named(s, table) for s in recording.of(comm)) if "hot" in s.frames]
+    both = [(s, named(s, table)) for s in recording.of(comm)]
+    ours = [s for _, s in both if "hot" in s.frames]
     expect(total(ours) >= ENOUGH, f"{total(ours)} samples in hot", show(recording.of(comm)), recording.said)
     wrong = [s for s in ours if not holds(s, chain) or is_whole(s) != complete]
     expect(are_rare(wrong, ours), f"{total(wrong)} of {total(ours)} stacks are not {chain}:", show(wrong))
+    # the start-up code of stripped programs shows where main() is
+    unnamed = [s for s, twin in both if "main" in twin.frames and "main" not in s.frames]
+    expect(not unnamed, "main() is not named:", show(unnamed))
 
 
 def one_name_each(recordings, built, how):

@@ -10,6 +10,7 @@ int test_minidebug(void);
 int test_note(void);
 int test_plt(void);
 int test_probe_insn(void);
+int test_program_main(void);
 int test_symbol_candidates(void);
 int test_symtab(void);
 int test_thread_start(void);
@@ -30,6 +31,7 @@ int main(void)
 	n_failed += test_note();
 	n_failed += test_plt();
 	n_failed += test_probe_insn();
+	n_failed += test_program_main();
 	n_failed += test_symbol_candidates();
 	n_failed += test_symtab();
 	n_failed += test_thread_start();
