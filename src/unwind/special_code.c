@@ -15,6 +15,7 @@
 #include "elf/rawsym.h"
 #include "elf/thread_start.h"
 #include "elf/x86_insn.h"
+#include "unwind/fcontext.h"
 
 enum {
 	ENTRY_MAX = 128, /* bytes of code at the entry point that are read */
@@ -27,24 +28,6 @@ enum {
 };
 
 static const struct unwind_rule rule_end = { .cfa = UNWIND_CFA_END };
-
-/* Inserts a range in order; one that overlaps an existing range is ignored. */
-static void code_add(struct unwind_special_code *k, uint64_t lo, uint64_t hi,
-		     struct unwind_rule rule)
-{
-	size_t at = 0;
-
-	while (at < k->n && k->at[at].lo < lo)
-		at++;
-	if (k->n == UNWIND_SPECIAL_CODE_MAX || lo >= hi || (at && k->at[at - 1].hi > lo) ||
-	    (at < k->n && k->at[at].lo < hi))
-		return;
-	memmove(&k->at[at + 1], &k->at[at], (k->n - at) * sizeof(k->at[0]));
-	k->at[at].lo = lo;
-	k->at[at].hi = hi;
-	k->at[at].rule = rule;
-	k->n++;
-}
 
 /* The number of bytes from @vaddr up to an instruction that nothing follows. */
 static size_t straight_code(const struct elf_image *img, uint64_t vaddr)
@@ -69,7 +52,7 @@ static void entry_find(struct unwind_special_code *k, const struct elf_image *im
 	uint64_t start = elf_image_entry(img), off;
 
 	if (elf_entry_is_start(img) && elf_image_offset_of(img, start, &off) == 0)
-		code_add(k, off, off + straight_code(img, start), rule_end);
+		unwind_special_code_add(k, off, off + straight_code(img, start), rule_end);
 }
 
 /*
@@ -95,51 +78,9 @@ static void init_fini_find(struct unwind_special_code *k, const struct elf_image
 	    memcmp(s.data + s.len - sizeof(end), end, sizeof(end)))
 		return;
 	at += sizeof(begin);
-	code_add(k, s.file_off, s.file_off + at, outer);
-	code_add(k, s.file_off + at, s.file_off + s.len - 1, inner);
-	code_add(k, s.file_off + s.len - 1, s.file_off + s.len, outer);
-}
-
-/*
- * The end of make_fcontext() in a file that does not export it: push %rbp; jmp *%rbx, with which
- * the coroutine begins, and xor %rdi,%rdi; call _exit; hlt, to which it would return.
- */
-static void fcontext_find_code(struct unwind_special_code *k, const struct elf_segment *seg,
-			       const struct elf_image *img)
-{
-	static const uint8_t begin[] = { 0x55, 0xff, 0xe3, 0x48, 0x31, 0xff, 0xe8 };
-	enum { LEN = sizeof(begin) + 5, CALL_LEN = 4, HLT = 0xf4 };
-	struct elf_span code;
-	const uint8_t *at;
-
-	if (seg->filesz < LEN || seg->filesz > LIBC_TEXT_MAX ||
-	    elf_image_at_vaddr(img, seg->vaddr, (size_t)seg->filesz, &code) < 0)
-		return;
-	at = memmem(code.data, code.len - (LEN - sizeof(begin)), begin, sizeof(begin));
-	if (at && at[sizeof(begin) + CALL_LEN] == HLT) {
-		uint64_t off = code.file_off + (uint64_t)(at - code.data);
-
-		code_add(k, off, off + LEN, rule_end);
-	}
-}
-
-/* Stacks of Boost's or PHP's coroutines begin in this function, which has no CFI. */
-static void fcontext_find(struct unwind_special_code *k, const struct elf_image *img)
-{
-	const struct elf_segment *segs;
-	struct elf_rawsym sym;
-	uint64_t off;
-	size_t n;
-
-	if (elf_gnuhash_lookup(img, "make_fcontext", &sym) == 0 && sym.size &&
-	    elf_image_offset_of(img, sym.vaddr, &off) == 0) {
-		code_add(k, off, off + sym.size, rule_end);
-		return;
-	}
-	n = elf_image_segments(img, &segs);
-	for (size_t i = 0; i < n; i++)
-		if (segs[i].exec)
-			fcontext_find_code(k, &segs[i], img);
+	unwind_special_code_add(k, s.file_off, s.file_off + at, outer);
+	unwind_special_code_add(k, s.file_off + at, s.file_off + s.len - 1, inner);
+	unwind_special_code_add(k, s.file_off + s.len - 1, s.file_off + s.len, outer);
 }
 
 /*
@@ -158,10 +99,10 @@ static void plt_find(struct unwind_special_code *k, const struct elf_image *img,
 		return;
 	header = arch_is_lazy_plt(s.data) ? ARCH_PLT_HEADER : 0;
 	if (header) {
-		code_add(k, s.file_off, s.file_off + ARCH_CODE_ALIGN, leaf);
-		code_add(k, s.file_off + ARCH_CODE_ALIGN, s.file_off + header, lazy);
+		unwind_special_code_add(k, s.file_off, s.file_off + ARCH_CODE_ALIGN, leaf);
+		unwind_special_code_add(k, s.file_off + ARCH_CODE_ALIGN, s.file_off + header, lazy);
 	}
-	code_add(k, s.file_off + header, s.file_off + s.len, leaf);
+	unwind_special_code_add(k, s.file_off + header, s.file_off + s.len, leaf);
 }
 
 /*
@@ -193,8 +134,8 @@ static void lisp_entry_find(struct unwind_special_code *k, const struct elf_imag
 	at = at ? memmem(at, (size_t)(end - at), call, sizeof(call)) : NULL;
 	end = at ? memchr(at, LEAVE, (size_t)(end - at)) : NULL;
 	if (end)
-		code_add(k, code.file_off + (uint64_t)(at + 1 - code.data),
-			 code.file_off + (uint64_t)(end - code.data), rule);
+		unwind_special_code_add(k, code.file_off + (uint64_t)(at + 1 - code.data),
+					code.file_off + (uint64_t)(end - code.data), rule);
 }
 
 /* The code from push %rbp to pop %rbp; ret, relative to the function that begins with @code. */
@@ -264,9 +205,9 @@ static void destructors_find(struct unwind_special_code *k, const struct elf_ima
 
 	if (!destructors_at(img, &code, &framed))
 		return;
-	code_add(k, code.file_off, code.file_off + framed.lo, outer);
-	code_add(k, code.file_off + framed.lo, code.file_off + framed.hi, inner);
-	code_add(k, code.file_off + framed.hi, code.file_off + framed.hi + 1, outer);
+	unwind_special_code_add(k, code.file_off, code.file_off + framed.lo, outer);
+	unwind_special_code_add(k, code.file_off + framed.lo, code.file_off + framed.hi, inner);
+	unwind_special_code_add(k, code.file_off + framed.hi, code.file_off + framed.hi + 1, outer);
 }
 
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img)
@@ -280,7 +221,7 @@ void unwind_special_code_find(struct unwind_special_code *k, const struct elf_im
 	entry_find(k, img);
 	init_fini_find(k, img, ".init");
 	init_fini_find(k, img, ".fini");
-	fcontext_find(k, img);
+	unwind_fcontext_find(k, img);
 	lisp_entry_find(k, img);
 	destructors_find(k, img);
 }

@@ -3,27 +3,15 @@
 
 /* Code that is recognized without CFI: where programs and stacks begin. */
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "bpf/shared/unwind_rule.h"
+#include "unwind/special_ranges.h"
 
 struct elf_image;
 
-enum { UNWIND_SPECIAL_CODE_MAX = 12 };
-
-/* Ranges in ascending order. */
-struct unwind_special_code {
-	struct {
-		uint64_t lo, hi; /* file offsets */
-		struct unwind_rule rule;
-	} at[UNWIND_SPECIAL_CODE_MAX];
-	size_t n;
-};
-
 /*
- * Finds the entry point, .init and .fini, the function where coroutines' stacks begin, SBCL's call
- * into Lisp, and the start files' function that calls destructors.
+ * Finds the entry point, .init and .fini, the functions that begin and switch coroutines' stacks,
+ * SBCL's call into Lisp, and the start files' function that calls destructors.
  */
 void unwind_special_code_find(struct unwind_special_code *k, const struct elf_image *img);
 

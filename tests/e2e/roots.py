@@ -11,8 +11,8 @@ import re
 import shutil
 import subprocess
 
-from cameo import ENOUGH, TOP, Failure, Recording, Skip, Tap, Workshop, are_rare, expect, functions, holds, is_whole, \
-    need, need_bpf, record, show, together, total, user_frames
+from cameo import ENOUGH, TOP, Failure, Recording, Skip, Tap, Workshop, are_rare, expect, functions, holds, is_in, \
+    is_whole, need, need_bpf, record, show, together, total, user_frames
 
 MS = 300
 BODY = " body middle hot"
@@ -96,6 +96,25 @@ def one_name_each(recordings, built, how):
     expect(ours >= ENOUGH and 2 * len(WAYS) <= len(often) <= 10 * len(WAYS) and len(names) <= 40 * len(WAYS), names.most_common(40))
 
 
+FIBERS = """
+function work($n) { for (;;) Fiber::suspend($n++); }
+$fiber = new Fiber("work");
+$fiber->start(1);
+for ($end = microtime(true) + 1.5; microtime(true) < $end;)
+	for ($i = 0; $i < 1000; $i++) $fiber->resume();
+"""
+
+
+def switches():
+    """Stacks are complete while fibers are switched, by functions in assembly without CFI."""
+    need("php")
+    recording = record("--", "php", "-r", FIBERS)
+    inside = [s for s in recording.of("php") if is_in(s, "jump_fcontext")]
+    expect(total(inside) >= ENOUGH // 4, f"{total(inside)} samples in jump_fcontext()", show(recording.of("php")))
+    cut = [s for s in inside if not is_whole(s)]
+    expect(total(cut) <= 1, f"{total(cut)} of {total(inside)} stacks in jump_fcontext() are incomplete:", show(cut))
+
+
 def throws(shop):
     """Stacks are complete while an exception is thrown, in the unwinder and where it enters the handler."""
     need("g++")
@@ -163,6 +182,7 @@ def main():
             if how not in missing:
                 tap.run(f"{how}: functions have one name each", one_name_each, raw, built, how)
         tap.run(throws.__doc__, throws, shop)
+        tap.run(switches.__doc__, switches)
         tap.run(luajit.__doc__, luajit, shop)
         tap.run(probed.__doc__, probed, shop)
     tap.done()

@@ -6,6 +6,7 @@ int test_cfi_arm64(void);
 int test_code_arm64(void);
 int test_go_arm64(void);
 #endif
+int test_fcontext(void);
 int test_file_rows(void);
 int test_flat_table(void);
 int test_gaps(void);
@@ -35,6 +36,7 @@ int main(void)
 	n_failed += test_code_arm64();
 	n_failed += test_go_arm64();
 #endif
+	n_failed += test_fcontext();
 	n_failed += test_file_rows();
 	n_failed += test_flat_table();
 	n_failed += test_gaps();
