@@ -16,8 +16,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	memcpy(raw, data, len);
 	raw[len] = '\0';
-	for (int i = 0; i < 4; i++) {
-		char *name = demangle_name(raw, i & 1 ? DEMANGLE_SHORT : DEMANGLE_FULL, i & 2);
+	for (int i = 0; i < 6; i++) {
+		char *name = demangle_name(raw, i & 1 ? DEMANGLE_SHORT : DEMANGLE_FULL, i >> 1);
 
 		if (name && strlen(name) > DEMANGLE_OUT_MAX + 64)
 			abort();

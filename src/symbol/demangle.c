@@ -23,6 +23,7 @@
 #include "base/index.h"
 #include "base/strtab.h"
 #include "base/vec.h"
+#include "symbol/demangle_haskell.h"
 
 #define RUST_HASH_DIGITS "0123456789abcdef"
 
@@ -218,7 +219,7 @@ static bool is_cxx(const char *raw)
 	return !strncmp(raw, "_Z", 2) || !strncmp(raw, "___Z", 4) || !strncmp(raw, "_GLOBAL_", 8);
 }
 
-static char *demangle_bare(const char *raw, enum demangle_mode mode, bool ada)
+static char *demangle_bare(const char *raw, enum demangle_mode mode, enum demangle_scheme scheme)
 {
 	int cxx_options = mode == DEMANGLE_SHORT ? DMGL_NO_OPTS : DMGL_PARAMS | DMGL_ANSI;
 
@@ -229,7 +230,7 @@ static char *demangle_bare(const char *raw, enum demangle_mode mode, bool ada)
 	if (raw[0] == '_' && raw[1] == 'D' &&
 	    (!strcmp(raw, "_Dmain") || strpbrk(raw, "0123456789")))
 		return demangle_d(raw);
-	if (ada || !strncmp(raw, "_ada_", 5))
+	if (scheme == DEMANGLE_ADA || !strncmp(raw, "_ada_", 5))
 		return demangle_ada(raw);
 	return NULL;
 }
@@ -367,20 +368,22 @@ static char *with_suffix(char *name, const char *suffix)
 	return s;
 }
 
-char *demangle_name(const char *raw, enum demangle_mode mode, bool ada)
+char *demangle_name(const char *raw, enum demangle_mode mode, enum demangle_scheme scheme)
 {
 	_cleanup_(freep) char *bare = NULL;
 	_cleanup_(freep) char *full = NULL;
 	size_t len = strlen(raw), bare_len;
 	char *out;
 
-	if (mode == DEMANGLE_NO || len > DEMANGLE_RAW_MAX || len < 3 || (raw[0] != '_' && !ada))
+	if (mode == DEMANGLE_NO || len > DEMANGLE_RAW_MAX || len < 3 || (raw[0] != '_' && !scheme))
 		return NULL;
+	if (scheme == DEMANGLE_HASKELL && raw[0] != '_')
+		return demangle_haskell(raw, mode == DEMANGLE_FULL);
 	bare_len = len_without_suffix(raw, len);
 	bare = strndup(raw, bare_len);
 	if (!bare)
 		return NULL;
-	full = demangle_bare(bare, mode, ada);
+	full = demangle_bare(bare, mode, scheme);
 	if (!full)
 		return NULL;
 	out = mode == DEMANGLE_SHORT ? shorten(full, bare[1] == 'R' || is_rust_legacy(bare))
@@ -390,7 +393,7 @@ char *demangle_name(const char *raw, enum demangle_mode mode, bool ada)
 
 struct demangled {
 	uint32_t raw, name; /* ids in strings */
-	bool ada;
+	enum demangle_scheme scheme;
 };
 
 struct demangle {
@@ -405,7 +408,7 @@ struct demangle {
 struct demangle_key {
 	const struct demangle *d;
 	const char *raw;
-	bool ada;
+	enum demangle_scheme scheme;
 };
 
 static bool demangle_eq(const void *ctx, uint32_t id)
@@ -413,7 +416,7 @@ static bool demangle_eq(const void *ctx, uint32_t id)
 	const struct demangle_key *k = ctx;
 	const struct demangled *n = &k->d->names.data[id];
 
-	return n->ada == k->ada && !strcmp(strtab_get(k->d->strings, n->raw), k->raw);
+	return n->scheme == k->scheme && !strcmp(strtab_get(k->d->strings, n->raw), k->raw);
 }
 
 int demangle_new(struct demangle **out, enum demangle_mode mode)
@@ -445,7 +448,7 @@ void demangle_free(struct demangle *d)
 static const char *demangle_remember(struct demangle *d, const struct demangle_key *k,
 				     uint32_t hash, const char *name)
 {
-	struct demangled n = { .ada = k->ada };
+	struct demangled n = { .scheme = k->scheme };
 	uint32_t id = (uint32_t)d->names.len;
 
 	if (strtab_add(d->strings, k->raw, strlen(k->raw), &n.raw) < 0 ||
@@ -456,19 +459,19 @@ static const char *demangle_remember(struct demangle *d, const struct demangle_k
 	return strtab_get(d->strings, n.name);
 }
 
-const char *demangle_get(struct demangle *d, const char *raw, bool ada)
+const char *demangle_get(struct demangle *d, const char *raw, enum demangle_scheme scheme)
 {
-	struct demangle_key key = { d, raw, ada };
+	struct demangle_key key = { d, raw, scheme };
 	_cleanup_(freep) char *name = NULL;
 	const char *cached;
 	uint32_t hash, id;
 
-	if (d->mode == DEMANGLE_NO || (raw[0] != '_' && !ada))
+	if (d->mode == DEMANGLE_NO || (raw[0] != '_' && !scheme))
 		return raw;
 	hash = hash_bytes(raw, strlen(raw));
 	if (index_find(&d->by_raw, hash, demangle_eq, &key, &id))
 		return strtab_get(d->strings, d->names.data[id].name);
-	name = demangle_name(raw, d->mode, ada);
+	name = demangle_name(raw, d->mode, scheme);
 	cached = demangle_remember(d, &key, hash, name ? name : raw);
 	return cached ? cached : raw;
 }

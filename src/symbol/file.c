@@ -45,7 +45,8 @@ struct symbol_file {
 
 	struct elf_symtab *tables[SYMBOL_TABLE_MAX];
 	bool table_failed[SYMBOL_TABLE_MAX];
-	bool ada, ada_checked;                   /* see symbol_file_is_ada() */
+	bool scheme_checked;
+	enum demangle_scheme scheme;
 	struct buf scan_names[SYMBOL_TABLE_MAX]; /* results of the last scan */
 
 	bool go_tried;
@@ -321,27 +322,43 @@ static bool has_text(const struct elf_span *s, const char *text)
  * Main programs built by GNAT define these two functions. Ada libraries are recognized only by the
  * language in their DWARF.
  */
-static int look_for_ada(void *ctx)
+static bool is_ada(const struct symbol_file *f, const struct elf_rawsyms *syms)
+{
+	struct elf_rawsym sym;
+
+	return has_text(&syms->strs, "adainit") && has_text(&syms->strs, "adafinal") &&
+	       elf_symbol_lookup(f->img, ELF_SYMTAB, "adainit", &sym) == 0 &&
+	       elf_symbol_lookup(f->img, ELF_SYMTAB, "adafinal", &sym) == 0;
+}
+
+/* The code of each lazy value of Haskell refers to this. */
+static bool is_haskell(const struct elf_rawsyms *syms)
+{
+	return has_text(&syms->strs, "stg_upd_frame_info");
+}
+
+static int look_for_scheme(void *ctx)
 {
 	struct symbol_file *f = ctx;
 	struct elf_rawsyms syms;
-	struct elf_rawsym sym;
 	int r = map(f);
 
-	if (r < 0 || elf_rawsyms_open(f->img, ELF_SYMTAB, &syms) < 0)
+	if (r < 0)
 		return r;
-	f->ada = has_text(&syms.strs, "adainit") && has_text(&syms.strs, "adafinal") &&
-		 elf_symbol_lookup(f->img, ELF_SYMTAB, "adainit", &sym) == 0 &&
-		 elf_symbol_lookup(f->img, ELF_SYMTAB, "adafinal", &sym) == 0;
+	if (elf_rawsyms_open(f->img, ELF_SYMTAB, &syms) == 0 && is_ada(f, &syms))
+		f->scheme = DEMANGLE_ADA;
+	else if ((elf_rawsyms_open(f->img, ELF_SYMTAB, &syms) == 0 && is_haskell(&syms)) ||
+		 (elf_rawsyms_open(f->img, ELF_DYNSYM, &syms) == 0 && is_haskell(&syms)))
+		f->scheme = DEMANGLE_HASKELL;
 	return 0;
 }
 
-bool symbol_file_is_ada(struct symbol_file *f)
+enum demangle_scheme symbol_file_scheme(struct symbol_file *f)
 {
-	if (!f->ada_checked)
-		(void)sigbus_run(look_for_ada, f);
-	f->ada_checked = true;
-	return f->ada;
+	if (!f->scheme_checked)
+		(void)sigbus_run(look_for_scheme, f);
+	f->scheme_checked = true;
+	return f->scheme;
 }
 
 /* ---- Go, and functions without a symbol ---------------------------------------------- */

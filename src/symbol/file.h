@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "elf/note.h"
+#include "symbol/demangle.h"
 
 struct elf_image;
 struct gopclntab_frame;
@@ -49,10 +50,12 @@ const struct elf_build_id *symbol_file_build_id(const struct symbol_file *f);
 /* Returns the file name in .gnu_debuglink, or NULL, and its CRC in *@out_crc. */
 const char *symbol_file_debuglink(const struct symbol_file *f, uint32_t *out_crc);
 
-/* Return true if the file itself contains DWARF; .gnu_debugdata; Ada code. */
+/* Return true if the file itself contains DWARF; .gnu_debugdata. */
 bool symbol_file_has_dwarf(const struct symbol_file *f);
 bool symbol_file_has_minidebug(const struct symbol_file *f);
-bool symbol_file_is_ada(struct symbol_file *f);
+
+/* Returns how the file's symbols are encoded. */
+enum demangle_scheme symbol_file_scheme(struct symbol_file *f);
 
 /*
  * Writes to @names the raw symbol at each of the @n addresses in @vaddrs, or NULL. Entries of

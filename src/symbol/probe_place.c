@@ -18,7 +18,7 @@ enum { SYMBOLS = ELF_SYMTAB | ELF_DYNSYM };
 
 static bool is_demangled_as(const char *raw, const char *name_wanted)
 {
-	_cleanup_(freep) char *name = demangle_name(raw, DEMANGLE_SHORT, false);
+	_cleanup_(freep) char *name = demangle_name(raw, DEMANGLE_SHORT, DEMANGLE_BY_PREFIX);
 
 	return name && !strcmp(name, name_wanted);
 }

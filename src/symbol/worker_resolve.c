@@ -29,7 +29,7 @@ struct batch {
 	struct symbol_file *own;
 	const uint64_t *vaddrs;
 	size_t n;
-	bool ada;
+	enum demangle_scheme scheme;
 	bool done[PROTOCOL_ADDRS_MAX];
 	const char *names[PROTOCOL_ADDRS_MAX];   /* raw symbols of .symtab; NULL if there is none */
 	const char *dynamic[PROTOCOL_ADDRS_MAX]; /* raw symbols of .dynsym, where names has none */
@@ -50,7 +50,7 @@ static void report(struct batch *b, size_t i, enum symbolizer_source source, siz
 static void report_symbol(struct batch *b, size_t i, enum symbolizer_source source, const char *raw)
 {
 	b->response.frames[0] = (struct protocol_frame){
-		.name = demangle_get(b->opts->demangle, raw, b->ada),
+		.name = demangle_get(b->opts->demangle, raw, b->scheme),
 		.system_name = raw,
 		.file = "",
 	};
@@ -157,7 +157,7 @@ static void resolve_debug(struct batch *b, size_t i)
 			return; /* DWARF has a line here but no function. */
 		b->response.frames[k] = (struct protocol_frame){
 			.name = demangle_get(b->opts->demangle, raw,
-					     b->ada || is_ada(frames[k].lang)),
+					     is_ada(frames[k].lang) ? DEMANGLE_ADA : b->scheme),
 			.system_name = raw,
 			.file = frames[k].file,
 			.line = frames[k].line,
@@ -204,7 +204,7 @@ void worker_resolve(const struct worker_resolve_opts *opts, struct worker_file *
 	b.vaddrs = vaddrs;
 	b.n = n < PROTOCOL_ADDRS_MAX ? n : PROTOCOL_ADDRS_MAX;
 	memset(b.done, 0, b.n * sizeof(*b.done));
-	b.ada = symbol_file_is_ada(b.own);
+	b.scheme = symbol_file_scheme(b.own);
 	for (size_t i = 0; i < b.n; i++)
 		resolve_go(&b, i);
 	find_names(&b, SYMBOL_TABLE_SYMTAB, NULL, b.names);

@@ -19,7 +19,7 @@ int main(void)
 		_cleanup_(freep) char *name = NULL;
 
 		line[strcspn(line, "\n")] = '\0';
-		name = demangle_name(line, DEMANGLE_FULL, false);
+		name = demangle_name(line, DEMANGLE_FULL, DEMANGLE_BY_PREFIX);
 		puts(name ? name : line);
 	}
 	return 0;

@@ -227,7 +227,7 @@ static void check_has_nothing(struct symbol_file *f)
 	assert_null(symbol_file_debuglink(f, &crc));
 	assert_false(symbol_file_has_dwarf(f));
 	assert_false(symbol_file_has_minidebug(f));
-	assert_false(symbol_file_is_ada(f));
+	assert_int_equal(symbol_file_scheme(f), DEMANGLE_BY_PREFIX);
 	symbol_file_facts(f, &facts);
 	assert_int_equal(facts.is_elf, 0);
 	assert_int_equal(facts.n_segments, 0);
@@ -257,7 +257,7 @@ static void a_file_may_shrink_after_it_was_opened(void **state)
 	assert_int_equal(ftruncate(symbol_file_fd(f), 100), 0);
 	symbol_file_find_names(f, SYMBOL_TABLE_SYMTAB, vaddrs, 1, names);
 	assert_null(names[0]);
-	assert_false(symbol_file_is_ada(f));
+	assert_int_equal(symbol_file_scheme(f), DEMANGLE_BY_PREFIX);
 	assert_true(symbol_file_has_dwarf(f)); /* This was read before. */
 	close_file(f);
 }
@@ -333,22 +333,30 @@ static struct symbol_file *file_with_symbols(const char *const *names, size_t n)
 	return f;
 }
 
-static void check_ada(const char *const *names, size_t n, bool want)
+static void check_scheme(const char *const *names, size_t n, enum demangle_scheme want)
 {
 	struct symbol_file *f = file_with_symbols(names, n);
 
-	assert_int_equal(symbol_file_is_ada(f), want);
-	assert_int_equal(symbol_file_is_ada(f), want);
+	assert_int_equal(symbol_file_scheme(f), want);
+	assert_int_equal(symbol_file_scheme(f), want);
 	close_file(f);
 }
 
 static void an_ada_program_has_both_functions_of_its_binder(void **state)
 {
-	check_ada((const char *const[]){ "adainit", "adafinal" }, 2, true);
-	check_ada((const char *const[]){ "main", "adafinal", "adainit" }, 3, true);
-	check_ada((const char *const[]){ "adainit", "main" }, 2, false);
-	check_ada((const char *const[]){ "my_adainit", "my_adafinal" }, 2, false);
-	check_ada(NULL, 0, false);
+	check_scheme((const char *const[]){ "adainit", "adafinal" }, 2, DEMANGLE_ADA);
+	check_scheme((const char *const[]){ "main", "adafinal", "adainit" }, 3, DEMANGLE_ADA);
+	check_scheme((const char *const[]){ "adainit", "main" }, 2, DEMANGLE_BY_PREFIX);
+	check_scheme((const char *const[]){ "my_adainit", "my_adafinal" }, 2, DEMANGLE_BY_PREFIX);
+	check_scheme(NULL, 0, DEMANGLE_BY_PREFIX);
+}
+
+static void a_haskell_program_uses_its_runtime(void **state)
+{
+	check_scheme((const char *const[]){ "Main_main_info", "stg_upd_frame_info" }, 2,
+		     DEMANGLE_HASKELL);
+	check_scheme((const char *const[]){ "Main_main_info", "stg_upd_frame_infos" }, 2,
+		     DEMANGLE_BY_PREFIX);
 }
 
 TEST_GROUP(test_file, TEST(a_scan_and_the_sorted_table_find_the_same_names),
@@ -358,4 +366,5 @@ TEST_GROUP(test_file, TEST(a_scan_and_the_sorted_table_find_the_same_names),
 	   TEST(a_file_is_mapped_while_it_is_used), TEST(files_in_other_formats_have_nothing),
 	   TEST(a_file_may_shrink_after_it_was_opened),
 	   TEST(reports_which_debug_information_a_file_has), TEST(reads_build_id_and_debuglink),
-	   TEST(an_ada_program_has_both_functions_of_its_binder))
+	   TEST(an_ada_program_has_both_functions_of_its_binder),
+	   TEST(a_haskell_program_uses_its_runtime))

@@ -8,6 +8,7 @@ int test_cache_dir(void);
 int test_debugfile(void);
 int test_debuginfod(void);
 int test_demangle(void);
+int test_demangle_haskell(void);
 int test_file(void);
 int test_file_set(void);
 int test_jit_files(void);
@@ -35,6 +36,7 @@ int main(int argc, char **argv)
 	n_failed += test_debugfile();
 	n_failed += test_debuginfod();
 	n_failed += test_demangle();
+	n_failed += test_demangle_haskell();
 	n_failed += test_file();
 	n_failed += test_file_set();
 	n_failed += test_jit_files();
