@@ -23,6 +23,7 @@
 #include "elf/function_extents.h"
 #include "elf/gopclntab.h"
 #include "elf/image.h"
+#include "elf/info_table.h"
 #include "elf/program_main.h"
 #include "elf/symtab.h"
 #include "elf/symtab_scan.h"
@@ -56,6 +57,7 @@ struct symbol_file {
 	struct function_extents *extents; /* borrows from img */
 	uint64_t entry;                   /* where the program begins; 0 in libraries */
 	uint64_t main;                    /* main(); 0: unknown */
+	bool has_haskell;
 	struct elf_thread_start threads[ELF_THREAD_STARTS_MAX];
 	size_t n_threads;
 };
@@ -406,6 +408,12 @@ struct start_job {
 	bool ends_contexts;
 };
 
+/* GHC's runtime, which is in C, has CFI. */
+static bool is_haskell_code(struct symbol_file *f, uint64_t vaddr)
+{
+	return f->has_haskell && !function_extents_in_eh_frame(f->extents, vaddr);
+}
+
 static int find_start(void *ctx)
 {
 	struct start_job *job = ctx;
@@ -417,10 +425,14 @@ static int find_start(void *ctx)
 		f->main = elf_program_main(f->img);
 		f->entry = f->main || elf_entry_is_start(f->img) ? elf_image_entry(f->img) : 0;
 		f->n_threads = elf_thread_starts(f->img, f->threads);
+		f->has_haskell =
+			symbol_file_scheme(f) == DEMANGLE_HASKELL || elf_has_stg_run(f->img);
 	}
 	if (r < 0)
 		return r;
 	job->ends_contexts = is_context_end(f, job->vaddr + 1);
+	if (is_haskell_code(f, job->vaddr) && elf_info_table_start(f->img, job->vaddr, &job->start))
+		return 0;
 	r = function_extents_start(f->extents, job->vaddr, &job->start);
 	job->ends_contexts = job->ends_contexts || (r == 0 && is_context_end(f, job->start));
 	return r;

@@ -6,6 +6,7 @@ int test_function_extents(void);
 int test_gomodule(void);
 int test_gopclntab(void);
 int test_image(void);
+int test_info_table(void);
 int test_minidebug(void);
 int test_note(void);
 int test_plt(void);
@@ -27,6 +28,7 @@ int main(void)
 	n_failed += test_gomodule();
 	n_failed += test_gopclntab();
 	n_failed += test_image();
+	n_failed += test_info_table();
 	n_failed += test_minidebug();
 	n_failed += test_note();
 	n_failed += test_plt();
