@@ -2,7 +2,8 @@
 /*
  * A DWARF function without a linkage name (in C, but also in C++ anonymous namespaces) gets the
  * name of the symbol if that is mangled, because it includes the namespace and parameters.
- * Otherwise DWARF's name is used, which has no clone suffix such as ".part.0" or ".cold".
+ * Otherwise DWARF's name is used, which has no clone suffix such as ".part.0" or ".cold", wherever
+ * the symbol table is: in the file or in its debug file.
  */
 #include "symbol/worker_resolve.h"
 
@@ -120,6 +121,14 @@ static const char *raw_name(const struct dwarf_frame *f, const char *symbol)
 	return name;
 }
 
+/* True if the compiler made @symbol of the function that debug information calls @name. */
+static bool is_clone(const char *symbol, const char *name)
+{
+	size_t len = strlen(name);
+
+	return len && !strncmp(symbol, name, len) && symbol[len] == '.';
+}
+
 /*
  * Writes what debug information has for an address. Returns the number of frames. *@out_has_dwarf
  * is false if they come from a symbol table alone.
@@ -138,7 +147,7 @@ static int debug_frames(struct batch *b, uint64_t vaddr, struct dwarf_frame *out
 		return 1;
 	}
 	/* The last frame is the function itself; functions inlined into it have no symbol. */
-	if (!*out[n - 1].linkage)
+	if (!*out[n - 1].linkage && !is_clone(sym.name, out[n - 1].name))
 		out[n - 1].linkage = sym.name;
 	return n;
 }

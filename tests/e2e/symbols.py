@@ -212,6 +212,37 @@ def debug_in_container(shop):
     judge_split(recording, "contained")
 
 
+CLONES = """
+volatile long sink;
+__attribute__((noinline)) static long work(long n, long *p)
+{
+	long k = *p;
+	for (; n > 0; n--)
+		sink = sink * 31 + k;
+	return sink;
+}
+int main(int argc, char **argv) { long x = argc; (void)argv; return (int)(work(10, &x) + work(20, &x)); }
+"""
+
+
+def clones(shop):
+    """A function that the compiler has specialized has the name of its source, in the program and by its debug file."""
+    need("gcc")
+    source, program, stripped = shop.path("clones.c"), shop.path("clones"), shop.path("clones.stripped")
+    with open(source, "w", encoding="ascii") as f:
+        f.write(CLONES)
+    subprocess.run(["gcc", "-g", "-O2", "-o", program, source], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", program, stripped + ".debug"], check=True)
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={stripped}.debug", program, stripped], check=True)
+    out = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    found = re.search(r"(\w+) t (work\.\S+)", out)
+    if not found:
+        raise Skip("this compiler does not specialize the function")
+    for path in program, stripped:
+        said = cameo("symbols", path, "0x" + found[1]).stdout.split()
+        expect(said[1] == "work", path, said, found[2])
+
+
 def debug_on_host(shop):
     """The host has the debug file, the root directory of the process does not."""
     need_namespaces("-m")
@@ -357,6 +388,7 @@ def main():
         tap.run("a program that was deleted", deleted_file, shop)
         tap.run("a program in another mount and user namespace", hidden_file, shop)
         tap.run("a debug file in a container that has ended", debug_in_container, shop)
+        tap.run(clones.__doc__, clones, shop)
         tap.run("a debug file of the host for a process in a chroot", debug_on_host, shop)
         tap.run("a program on an overlay", on_overlay, shop)
         tap.run("three files with one build id", one_build_id, shop)
