@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "store/columns.h"
 
 /*
  * The number of sample types in one profile is bounded, so that readers can hold the columns'
@@ -20,22 +21,11 @@
 enum { BLOCK_MAX_TYPES = 16 };
 
 /*
- * Buffers and compression state, reused from block to block. Zero-initialize it. One thread at a
- * time.
- */
-struct block_writer {
-	struct ZSTD_CCtx_s *zstd;
-	struct buf columns, raw;
-};
-
-void block_writer_fini(struct block_writer *w);
-
-/*
  * Appends to @out the block of @n ascending node ids. @values has @n rows of @n_types values each.
  * Returns 0 or -ENOMEM. @n_types is at most BLOCK_MAX_TYPES. After an error the contents of @out
  * are undefined, but the writer can be used again.
  */
-int block_write(struct block_writer *w, const uint32_t *nodes, const int64_t *values, size_t n,
+int block_write(struct columns_writer *w, const uint32_t *nodes, const int64_t *values, size_t n,
 		size_t n_types, struct buf *out);
 
 /*
@@ -45,11 +35,7 @@ int block_write(struct block_writer *w, const uint32_t *nodes, const int64_t *va
  * instead of each. One thread at a time.
  */
 struct block {
-	struct ZSTD_DCtx_s *zstd;
-	struct {
-		uint8_t *data;
-		size_t cap;
-	} raw;
+	struct columns_reader reader;
 	uint32_t *nodes;
 	int64_t *values;
 	size_t n, cap;

@@ -17,7 +17,7 @@ void day_gain_fini(struct day_gain *g)
 	buf_fini(&g->row);
 	vec_fini(&g->windows);
 	vec_fini(&g->keys);
-	block_writer_fini(&g->blocks);
+	columns_writer_fini(&g->blocks);
 }
 
 int day_gain_load_keys(struct day_gain *g, const struct arrivals *a)
@@ -90,7 +90,7 @@ static void parts_fini(struct parts *w)
 }
 
 /* The samples of spans come last, because they overwrite the rows. */
-static int encode(struct block_writer *blocks, const struct store_profile *p,
+static int encode(struct columns_writer *blocks, const struct store_profile *p,
 		  const struct window_entry *e, size_t n, struct window_rows *rows,
 		  struct parts *out)
 {

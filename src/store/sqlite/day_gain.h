@@ -34,7 +34,7 @@ struct day_gain {
 	struct {
 		VEC(struct day_gain_key);
 	} keys; /* of profiles in arrivals, then of the row */
-	struct block_writer blocks;
+	struct columns_writer blocks;
 };
 
 void day_gain_fini(struct day_gain *g);

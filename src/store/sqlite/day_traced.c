@@ -16,7 +16,7 @@
 
 /* The arguments of put_all(). */
 struct traced_writer {
-	struct block_writer *blocks;
+	struct columns_writer *blocks;
 	const struct store_profile *p;
 	struct window_rows *rows;
 	struct buf *out;
@@ -52,7 +52,7 @@ static int put_all(const struct traced_writer *w, const struct traced_samples *a
 	return r;
 }
 
-int day_traced_put(struct block_writer *blocks, const struct store_profile *p,
+int day_traced_put(struct columns_writer *blocks, const struct store_profile *p,
 		   const struct window_entry *e, size_t n, struct window_rows *rows,
 		   struct buf *out)
 {

@@ -15,7 +15,7 @@
 #include "store/store.h"
 #include "store/window.h"
 
-struct block_writer;
+struct columns_writer;
 struct buf;
 struct err;
 struct sqlite3;
@@ -26,7 +26,7 @@ struct sqlite3_stmt;
  * arrives (arrivals.h). @rows is scratch memory with room for @n rows; its content is overwritten.
  * Returns 0 or -errno.
  */
-int day_traced_put(struct block_writer *blocks, const struct store_profile *p,
+int day_traced_put(struct columns_writer *blocks, const struct store_profile *p,
 		   const struct window_entry *e, size_t n, struct window_rows *rows,
 		   struct buf *out);
 

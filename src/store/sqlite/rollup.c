@@ -86,7 +86,7 @@ int rollup_count_windows(struct sqlite3 *db, struct rollup_slots *slots, struct 
 void rollup_builder_fini(struct rollup_builder *b)
 {
 	block_fini(&b->block);
-	block_writer_fini(&b->writer);
+	columns_writer_fini(&b->writer);
 	free(b->values);
 	vec_fini(&b->touched);
 }

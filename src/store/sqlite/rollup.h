@@ -42,7 +42,7 @@ int rollup_count_windows(struct sqlite3 *db, struct rollup_slots *slots, struct 
  */
 struct rollup_builder {
 	struct block block;
-	struct block_writer writer;
+	struct columns_writer writer;
 	int64_t *values; /* n_types per node; all zero between slots */
 	uint32_t n_nodes, n_types;
 	struct {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * covers: src/store/columns.c
+ */
 #include "store/block.h"
 
 #include <errno.h>
@@ -12,7 +15,7 @@ static void a_column_that_is_a_multiple_is_read_back(void **state)
 {
 	static const uint32_t nodes[] = { 3, 4, 1000, UINT32_MAX };
 	static const int64_t values[] = { 1, 10, -5, 0, 0, 7, -3, -30, -8, 2, 20, INT64_MIN };
-	_cleanup_(block_writer_fini) struct block_writer w = { 0 };
+	_cleanup_(columns_writer_fini) struct columns_writer w = { 0 };
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	_cleanup_(block_fini) struct block b = { 0 };
 
@@ -30,7 +33,7 @@ static void a_column_that_is_a_multiple_is_read_back(void **state)
 
 static void damage_is_detected_or_harmless(void **state)
 {
-	_cleanup_(block_writer_fini) struct block_writer w = { 0 };
+	_cleanup_(columns_writer_fini) struct columns_writer w = { 0 };
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	_cleanup_(block_fini) struct block b = { 0 };
 	uint32_t nodes[200];
@@ -58,7 +61,7 @@ static void damage_is_detected_or_harmless(void **state)
 static void a_large_block_is_compressed(void **state)
 {
 	enum { N = 20000 };
-	_cleanup_(block_writer_fini) struct block_writer w = { 0 };
+	_cleanup_(columns_writer_fini) struct columns_writer w = { 0 };
 	_cleanup_(buf_fini) struct buf out = { 0 };
 	_cleanup_(block_fini) struct block b = { 0 };
 	_cleanup_(freep) uint32_t *nodes = malloc(N * sizeof(*nodes));
