@@ -899,6 +899,32 @@ def api():
             yield bytes([1, path]) + b"\1" + struct.pack(">I", len(body) + 1) + body
 
 
+def pack():
+    """Packs of a series' windows (src/store/pack.c), uncompressed: heads, rows."""
+    rng = random.Random(41)
+
+    def blob(head, columns):
+        return b"\0" + b"".join(map(varint, head)) + b"".join(varint(len(c)) for c in columns) + b"".join(columns)
+
+    def column(values):
+        return b"".join(varint(v << 1 if v >= 0 else (-v << 1) - 1) for v in values)
+
+    for n in (0, 1, 4, 9):
+        ids = bytes(i % 2 for i in range(n)) + bytes(rng.randrange(256) for _ in range(8 * (n // 2)))
+        totals = [b"\0" + column([7 + i for i in range(n)]), b"\1" + column([10000000])]
+        heads = blob([n, 2], [column([15000000000] + [0] * (n - 1))[:(n > 0) * 99], column([1] * n),
+                              column([3] * n), column([0] * n), ids] + totals)
+        counts = [rng.randrange(1, n + 1) for _ in range(6)] if n else []
+        windows = b"".join(varint(0) + b"".join(varint(1) for _ in range(c - 1)) for c in counts)
+        rows = sum(counts)
+        values = [b"\0" + column([1 + i % 3 for i in range(rows)]), b"\1" + column([10000000])]
+        body = blob([2, len(counts), rows], [b"".join(map(varint, [3] * len(counts))),
+                                             b"".join(map(varint, counts)), windows] + values)
+        data = bytes([len(heads)]) + heads + body
+        yield data
+        yield from byte_mutations(data, rng, 150)
+
+
 def spool_item():
     rng = random.Random(9)
     for body in (b"", b"x" * 300, bytes(rng.randrange(256) for _ in range(2000))):

@@ -21,6 +21,7 @@ int test_log_sums(void);
 int test_manifest(void);
 int test_manifests(void);
 int test_matcher(void);
+int test_pack(void);
 int test_page_sums(void);
 int test_reader_pool(void);
 int test_replica_days(void);
@@ -45,7 +46,7 @@ int main(void)
 	       test_clickhouse_writer() + test_conformance() + test_day() + test_day_cache() +
 	       test_day_check() + test_day_files() + test_day_rewrite() + test_day_traced() +
 	       test_db() + test_durable() + test_intern() + test_log_sums() + test_manifest() +
-	       test_manifests() + test_matcher() + test_page_sums() + test_reader_pool() +
+	       test_manifests() + test_matcher() + test_pack() + test_page_sums() + test_reader_pool() +
 	       test_replica_days() + test_rollup() + test_rollup_due() + test_sample_times() +
 	       test_series() + test_sqlite_copy() + test_sqlite_files() + test_sqlite_owner() +
 	       test_sqlite_query() + test_sqlite_store() + test_sqlite_usage() +
