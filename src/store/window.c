@@ -117,6 +117,30 @@ int window_read_head(const void *data, size_t len, uint32_t type, struct window_
 	return 0;
 }
 
+void window_put_id(int64_t id, struct buf *out)
+{
+	wire_put_fixed64_raw(out, (uint64_t)id);
+}
+
+int window_read_id(const void *data, size_t len, size_t n_types, int64_t *out)
+{
+	struct wire w = wire_of(data, len);
+	uint64_t v;
+
+	for (size_t i = 0; i < 2 + n_types; i++)
+		if (wire_varint(&w, &v) <= 0)
+			return -EBADMSG;
+	if (!wire_len(w))
+		return 0;
+	if (wire_len(w) != sizeof(v))
+		return -EBADMSG;
+	v = 0;
+	for (int i = sizeof(v) - 1; i >= 0; i--)
+		v = v << 8 | w.p[i];
+	*out = (int64_t)v;
+	return 1;
+}
+
 int64_t window_id_hash(const char *id)
 {
 	return (int64_t)XXH3_64bits(id, strlen(id));

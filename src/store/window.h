@@ -64,6 +64,13 @@ void window_put_head(const struct window_rows *rows, const struct profile_meta *
 /* Reads the head; @out->total is that of sample type @type. Returns 0 or -EBADMSG. */
 int window_read_head(const void *data, size_t len, uint32_t type, struct window_head *out);
 
+/*
+ * An id (window_id_hash()) follows a head of @n_types totals, or nothing. window_read_id() returns
+ * 1 with the id, 0, or -EBADMSG.
+ */
+void window_put_id(int64_t id, struct buf *out);
+int window_read_id(const void *data, size_t len, size_t n_types, int64_t *out);
+
 enum { WINDOW_KEY_LEN = 16 };
 
 /*

@@ -41,42 +41,14 @@
 #include "store/sqlite/day_load.h"
 #include "store/sqlite/day_query.h"
 #include "store/sqlite/day_rewrite.h"
-#include "store/sqlite/day_settle.h"
 #include "store/sqlite/day_spans.h"
+#include "store/sqlite/day_struct.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/durable.h"
 #include "store/sqlite/reader_pool.h"
 #include "store/window.h"
 
-enum {
-	ROLLUP_BATCH = 4000,
-	MAX_ARRIVALS = 1 << 20, /* bytes that a query reads in addition */
-};
-
-struct day {
-	struct day_state state;
-	struct intern intern; /* belongs to the writer thread */
-	char *path;
-	struct db_identity identity;
-	atomic_uint_fast64_t n_windows; /* committed */
-	bool checked;                   /* blobs have checksums */
-	bool has_arrivals;              /* the file has the table */
-
-	struct sqlite3 *db; /* the writer thread's; NULL before the first day_begin() */
-	struct sqlite3_stmt *put_arrivals, *find_profile, *put_rollup, *drop_rollup;
-	struct day_settle settle;
-	struct rollup_due due; /* slots without a rollup */
-	/* entries of the dictionary in the file, and of these in its chunks */
-	uint32_t saved[STACK_DICT_KIND_MAX], settled[STACK_DICT_KIND_MAX];
-	size_t n_arrived; /* bytes in arrivals */
-	struct day_gain gain;
-	/* at the start of the transaction, and of the savepoint */
-	struct day_gain_lengths begun, mark;
-	bool is_settling; /* the open transaction empties arrivals */
-	size_t limit;
-	atomic_size_t bytes, page_bytes; /* of dictionary and interning; of the writer's pages */
-	bool prepared;
-};
+enum { MAX_ARRIVALS = 1 << 20 }; /* bytes that a query reads in addition */
 
 struct day_state *day_state(struct day *d)
 {
@@ -103,6 +75,7 @@ static void close_writer(struct day *d)
 		*all[i] = NULL;
 	}
 	day_settle_fini(&d->settle);
+	day_pack_writer_fini(&d->packs);
 	db_close(d->db);
 	d->db = NULL;
 }
@@ -114,6 +87,7 @@ void day_close(struct day *d)
 	day_state_fini(&d->state); /* the last connection moves the log into the file */
 	close_writer(d);
 	rollup_due_fini(&d->due);
+	vec_fini(&d->dead);
 	intern_fini(&d->intern);
 	day_gain_fini(&d->gain);
 	free(d->path);
@@ -129,7 +103,7 @@ void day_limit(struct day *d, size_t max_bytes)
 size_t day_bytes(struct day *d)
 {
 	return d->bytes + d->page_bytes + reader_pool_bytes(&d->state.readers) +
-	       rollup_due_bytes(&d->due);
+	       rollup_due_bytes(&d->due) + d->dead_bytes;
 }
 
 static void count_bytes(struct day *d)
@@ -144,6 +118,7 @@ static int prepare_writer(struct day *d, struct err *err)
 	int format = 0, r = db_format(d->db, &format, err);
 
 	d->has_arrivals = format >= DB_FORMAT_ARRIVALS;
+	d->has_packs = format >= DB_FORMAT_PACKS;
 	if (r == 0 && d->has_arrivals)
 		r = db_prepare(d->db, "INSERT INTO arrivals(windows, data) VALUES(?, ?)",
 			       &d->put_arrivals, err);
@@ -154,6 +129,8 @@ static int prepare_writer(struct day *d, struct err *err)
 			       &d->drop_rollup, err);
 	if (r == 0)
 		r = db_prepare(d->db, ROLLUP_PUT, &d->put_rollup, err);
+	if (r == 0 && d->has_packs)
+		r = day_pack_writer_init(&d->packs, d->db, err);
 	return r < 0 ? r : day_settle_init(&d->settle, d->db, d->checked, err);
 }
 
@@ -163,6 +140,7 @@ static int load(struct day *d, struct sqlite3 *db, struct err *err)
 	int r = day_load(&d->state, db, &l, err);
 
 	d->checked = l.checked;
+	d->has_packs = l.has_packs;
 	d->identity = l.identity;
 	d->n_windows = l.n_windows;
 	d->n_arrived = l.arrivals.rows.len;
@@ -171,7 +149,7 @@ static int load(struct day *d, struct sqlite3 *db, struct err *err)
 }
 
 /* Opens the connection that writes. */
-static int open_writer(struct day *d, struct err *err)
+int day_open_writer(struct day *d, struct err *err)
 {
 	int r = d->db ? 0 : db_open(&d->db, d->path, DB_WRITE, err);
 
@@ -192,7 +170,7 @@ static int add_tables(struct day *d, struct sqlite3 *db, struct err *err)
 			  " WHERE name IN ('sums', 'owners', 'traced')",
 			  &n, err);
 
-	return r < 0 || n == 3 ? r : open_writer(d, err);
+	return r < 0 || n == 3 ? r : day_open_writer(d, err);
 }
 
 /*
@@ -274,7 +252,7 @@ int day_open(struct day **out, const char *path, bool create, struct err *err)
 
 int day_begin(struct day *d, struct err *err)
 {
-	int r = open_writer(d, err);
+	int r = day_open_writer(d, err);
 
 	d->prepared = false;
 	d->is_settling = false;
@@ -516,73 +494,12 @@ int day_span(struct day *d, int64_t *out_first, int64_t *out_last)
 	return day_spans_all(&d->state, out_first, out_last);
 }
 
-/* Adds the slots that this process did not fill itself, or could not remember. */
-static int search_rollups(struct day *d, struct sqlite3 *db, struct err *err)
-{
-	int r = 0;
-
-	if (rollup_due_begin_search(&d->due))
-		r = rollup_search(db, &d->due, err);
-	if (r < 0)
-		rollup_due_forget(&d->due);
-	return r;
-}
-
-bool day_has_rollups(struct day *d, int64_t before_ns)
-{
-	return rollup_due_any(&d->due, before_ns);
-}
-
-int day_find_rollups(struct day *d, int64_t before_ns, struct rollup_slots *out, struct err *err)
-{
-	struct reader *rd = NULL;
-	int r = reader_pool_acquire(&d->state.readers, &rd, err);
-
-	if (r == 0)
-		r = search_rollups(d, rd->db, err);
-	if (r == 0)
-		r = rollup_due_take(&d->due, before_ns, ROLLUP_BATCH, out);
-	if (r == 0)
-		r = rollup_count_windows(rd->db, out, err);
-	if (r < 0)
-		rollup_due_forget(&d->due); /* of slots that have left the set */
-	if (rd)
-		reader_pool_release(&d->state.readers, rd);
-	return r;
-}
-
-int day_build_rollup(struct day *d, struct rollup_sum *sum, struct rollup_builder *b,
-		     struct err *err)
-{
-	struct reader *rd = NULL;
-	uint32_t n_types, n_nodes;
-	int r = reader_pool_acquire(&d->state.readers, &rd, err);
-
-	n_types = series_n_types(d->state.dict, sum->slot.series);
-	n_nodes = stack_dict_count(d->state.dict, STACK_DICT_NODES);
-	if (r == 0)
-		r = rollup_build(b, rd, sum, n_types, n_nodes, err);
-	if (r < 0)
-		rollup_due_forget(&d->due);
-	if (rd)
-		reader_pool_release(&d->state.readers, rd);
-	return r;
-}
-
-int day_put_rollups(struct day *d, const struct rollup_sum *sums, size_t n, struct err *err)
+int day_begin_settled(struct day *d, struct err *err)
 {
 	int r = day_begin(d, err);
 
 	if (r == 0)
 		r = settle(d, err);
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = rollup_put(d->db, d->put_rollup, &sums[i], err);
 	d->prepared = true;
-	if (r == 0)
-		r = day_commit(d, err);
-	else
-		day_rollback(d);
-	if (r < 0)
-		rollup_due_forget(&d->due);
 	return r;
 }

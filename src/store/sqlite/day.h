@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "store/sqlite/day_pack.h"
 #include "store/sqlite/rollup.h"
 #include "store/store.h"
 
@@ -95,18 +96,25 @@ int day_settle(struct day *d, struct err *err);
 struct day_state *day_state(struct day *d);
 
 /*
- * Rollups (store/sqlite/rollup.h) in three steps, if day_has_rollups(): find slots that gained
- * nothing since the previous search, at most a few thousand; build a rollup, in any thread but one
- * at a time; store several in one transaction, in the writer thread. All return 0 or -errno. A
- * rollup whose slot gained a window after it was found is not stored, which is not an error. All
- * arrivals must have been moved into the tables before slots are searched, which reads only these.
- * After an error the next search finds the slots again that got no rollup.
+ * Rollups (store/sqlite/rollup.h) and packs (day_pack.h), if day_has_rollups(): move arrivals into
+ * the tables, which are searched, in the writer thread; find slots that gained nothing since the
+ * previous search, at most a few thousand; build a rollup or a pack, in any thread but one at a
+ * time; store several in one transaction, in the writer thread; delete the blocks of packed
+ * windows, there too. All return 0 or -errno. A rollup or a pack whose slot gained a window after
+ * it was found is not stored, which is not an error. After an error the next search finds the slots
+ * again that got nothing.
  */
 bool day_has_rollups(struct day *d, int64_t before_ns);
+int day_begin_rollups(struct day *d, struct err *err);
 int day_find_rollups(struct day *d, int64_t before_ns, struct rollup_slots *out, struct err *err);
 int day_build_rollup(struct day *d, struct rollup_sum *sum, struct rollup_builder *b,
 		     struct err *err);
 int day_put_rollups(struct day *d, const struct rollup_sum *sums, size_t n, struct err *err);
+int day_build_pack(struct day *d, struct day_pack *pack, struct day_pack_builder *b,
+		   struct err *err);
+int day_put_packs(struct day *d, const struct day_pack *packs, size_t n, struct err *err);
+/* Deletes some of the blocks. Returns 1 if there are more. */
+int day_drop_packed(struct day *d, struct err *err);
 
 /* The times of the first and the last window; -ENOENT if the day has none. */
 int day_span(struct day *d, int64_t *out_first, int64_t *out_last);

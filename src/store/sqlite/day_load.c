@@ -29,6 +29,7 @@ int day_load(struct day_state *d, struct sqlite3 *db, struct day_loaded *out, st
 	int format = 0, r = db_format(db, &format, err);
 
 	out->checked = format >= DB_FORMAT_CHECKED;
+	out->has_packs = format >= DB_FORMAT_PACKS;
 	if (r == 0)
 		r = db_identity(db, &out->identity, err);
 	if (r == 0)

@@ -22,7 +22,8 @@ void day_state_fini(struct day_state *d);
 
 /* Zero-initialize it. */
 struct day_loaded {
-	bool checked; /* blobs have checksums */
+	bool checked;   /* blobs have checksums */
+	bool has_packs; /* the file has the tables */
 	struct db_identity identity;
 	uint64_t n_windows;
 	uint32_t settled[STACK_DICT_KIND_MAX]; /* entries of the dictionary without arrivals */

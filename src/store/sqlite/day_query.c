@@ -52,7 +52,8 @@ struct query {
 	struct {
 		VEC(struct selected);
 	} selected;
-	struct block block;
+	struct block block;   /* scratch memory of rows */
+	struct day_rows rows; /* that were read last */
 	struct sample_times times;
 	struct sample_owners owners;
 	struct day_ids blocks; /* of the requested profiles */
@@ -120,8 +121,13 @@ static int select_series(struct query *q)
 /* The windows of a series in the range that the query reads. */
 static struct day_windows windows_of(const struct query *q, const struct selected *c)
 {
-	return (struct day_windows){ q->rd,   &q->arrivals, c->series,
-				     c->type, q->from_ns,   q->sel->end_ns };
+	return (struct day_windows){ q->rd,
+				     &q->arrivals,
+				     c->series,
+				     c->type,
+				     series_n_types(q->d->dict, c->series),
+				     q->from_ns,
+				     q->sel->end_ns };
 }
 
 /* Checks only once every WINDOWS_PER_CHECK windows. */
@@ -159,7 +165,7 @@ static int check_damage(struct query *q, int r)
 
 static int read_block(struct query *q, const struct arrivals_blob *block, uint32_t type)
 {
-	return block_read(&q->block, block->data, block->len, type);
+	return day_rows_of_block(block, &q->block, type, &q->rows);
 }
 
 /*
@@ -176,27 +182,25 @@ static int grow_sums(struct query *q, uint32_t node)
 }
 
 /* Node ids ascend: if the last one fits, all do. */
-static int add_block(struct query *q)
+static int add_rows(struct query *q)
 {
-	const struct block *b = &q->block;
-	int r = b->n ? grow_sums(q, b->nodes[b->n - 1]) : 0;
+	const struct day_rows *rows = &q->rows;
+	int r = rows->n ? grow_sums(q, rows->nodes[rows->n - 1]) : 0;
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < b->n; i++)
-		node_sums_add(&q->sums, b->nodes[i], b->values[i]);
+	for (size_t i = 0; i < rows->n; i++)
+		node_sums_add(&q->sums, rows->nodes[i], rows->values[i]);
 	return 0;
 }
 
 /* Does the window belong to one of the requested profiles? */
 static bool is_selected(const struct query *q, const struct day_window *w)
 {
-	if (!q->sel->n_ids)
+	if (!q->sel->n_ids || day_ids_has(&q->blocks, w->number))
 		return true;
-	if (!w->arrival)
-		return day_ids_has(&q->blocks, w->number);
-	for (size_t i = 0; w->arrival->has_id && i < q->sel->n_ids; i++)
-		if (window_id_hash(q->sel->ids[i]) == w->arrival->id)
+	for (size_t i = 0; w->has_id && i < q->sel->n_ids; i++)
+		if (window_id_hash(q->sel->ids[i]) == w->id)
 			return true;
 	return false;
 }
@@ -206,15 +210,14 @@ struct merge {
 	struct query *q;
 	const struct selected *c;
 	struct merged_stacks *out;
+	struct day_traced_reader traced;
 };
 
-static int merge_block(struct merge *m, const struct arrivals_blob *block,
-		       const struct window_head *head)
+/* Adds the rows that were read last, which are of one window. */
+static int merge_rows(struct merge *m, const struct window_head *head)
 {
-	int r = read_block(m->q, block, m->c->type);
+	int r = add_rows(m->q);
 
-	if (r == 0)
-		r = add_block(m->q);
 	if (r < 0)
 		return r;
 	m->out->period = m->out->n_windows++ ? m->out->period : head->period;
@@ -226,7 +229,12 @@ static int merge_window(void *ctx, const struct day_window *w)
 {
 	struct merge *m = ctx;
 
-	return is_selected(m->q, w) ? merge_block(m, &w->block, &w->head) : check_end(m->q);
+	int r;
+
+	if (!is_selected(m->q, w))
+		return check_end(m->q);
+	r = day_window_rows(w, &m->q->block, m->c->type, &m->q->rows);
+	return r < 0 ? r : merge_rows(m, &w->head);
 }
 
 /* This is the callback for gaps between sums; the range includes both of its ends. */
@@ -237,7 +245,7 @@ static int merge_windows(void *ctx, int64_t start_ns, int64_t end_ns)
 
 	of.start_ns = start_ns;
 	of.end_ns = end_ns;
-	return day_windows_each(&of, DAY_WINDOWS_BLOCKS, merge_window, m, m->q->err);
+	return day_windows_each(&of, DAY_WINDOWS_ROWS, merge_window, m, m->q->err);
 }
 
 static int merge_rollup(void *ctx, struct sqlite3_stmt *row)
@@ -256,7 +264,7 @@ static int merge_rollup(void *ctx, struct sqlite3_stmt *row)
 	if (r == 0)
 		r = read_block(m->q, &block, m->c->type);
 	if (r == 0)
-		r = add_block(m->q);
+		r = add_rows(m->q);
 	if (r == 0)
 		r = check_end(m->q);
 	if (r < 0)
@@ -269,7 +277,7 @@ static int merge_rollup(void *ctx, struct sqlite3_stmt *row)
 
 static int merge_one(struct query *q, const struct selected *c, struct merged_stacks *out)
 {
-	struct merge m = { q, c, out };
+	struct merge m = { .q = q, .c = c, .out = out };
 	const struct rollup_cover cover = { merge_rollup, merge_windows, &m };
 	const struct store_select *sel = q->sel;
 	int r;
@@ -282,61 +290,66 @@ static int merge_one(struct query *q, const struct selected *c, struct merged_st
 	return check_damage(q, r);
 }
 
-/* Adds the samples of one span or trace in all selected series. */
-static int merge_traced(void *ctx, struct sqlite3_stmt *rows)
-{
-	struct merge *m = ctx;
-	const struct query *q = m->q;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < q->selected.len; i++) {
-		struct day_windows of;
-
-		m->c = &q->selected.data[i];
-		of = windows_of(q, m->c);
-		r = day_windows_each_row(&of, rows, merge_window, m, q->err);
-		if (r == 0) /* a series may have windows of which none has the id */
-			r = check_end(m->q);
-	}
-	return r;
-}
-
 /* Adds the samples of the requested spans and traces in a window that arrived last. */
-static int merge_arrived(void *ctx, const struct day_window *w)
+static int merge_arrived(struct merge *m, const struct day_window *w)
 {
-	struct merge *m = ctx;
+	struct wire traced = wire_of(w->arrival->traced.data, w->arrival->traced.len);
 	const struct store_select *sel = m->q->sel;
-	struct wire traced;
 	struct arrivals_blob block;
 	struct store_trace_id id;
 	int r;
 
-	if (!w->arrival)
-		return 0;
-	traced = wire_of(w->arrival->traced.data, w->arrival->traced.len);
 	while ((r = arrivals_next_traced(&traced, &id, &block)) > 0) {
 		if (!day_traced_is_listed(sel->traced, sel->n_traced, &id))
 			continue;
-		r = merge_block(m, &block, &w->head);
+		r = read_block(m->q, &block, m->c->type);
+		if (r == 0)
+			r = merge_rows(m, &w->head);
 		if (r < 0)
 			return r;
 	}
 	return r;
 }
 
+/* Adds those of one id in a window of the tables. */
+static int merge_id(struct merge *m, const struct day_window *w, const struct store_trace_id *id)
+{
+	struct arrivals_blob block;
+	int r = day_traced_find(&m->traced, w->number, id, &block, m->q->err);
+
+	if (r <= 0)
+		return r;
+	r = read_block(m->q, &block, m->c->type);
+	return r < 0 ? r : merge_rows(m, &w->head);
+}
+
+static int merge_traced(void *ctx, const struct day_window *w)
+{
+	struct merge *m = ctx;
+	const struct store_select *sel = m->q->sel;
+	int r = w->arrival ? merge_arrived(m, w) : 0;
+
+	for (size_t i = 0; r == 0 && !w->arrival && i < sel->n_traced; i++)
+		if (!day_traced_is_listed(sel->traced, i, &sel->traced[i]))
+			r = merge_id(m, w, &sel->traced[i]);
+	return r < 0 ? r : check_end(m->q);
+}
+
 static int merge_all_traced(struct query *q, struct merged_stacks *out)
 {
-	const struct store_select *sel = q->sel;
 	struct merge m = { .q = q, .out = out };
-	int r = day_traced_find(q->rd->db, sel->traced, sel->n_traced, merge_traced, &m, q->err);
+	int r = day_traced_begin(&m.traced, q->rd, q->err);
 
-	for (size_t i = 0; r == 0 && q->arrivals.windows.len && i < q->selected.len; i++) {
+	for (size_t i = 0; r == 0 && i < q->selected.len; i++) {
 		struct day_windows of;
 
 		m.c = &q->selected.data[i];
 		of = windows_of(q, m.c);
-		r = day_windows_each(&of, DAY_WINDOWS_HEADS, merge_arrived, &m, q->err);
+		r = day_windows_each(&of, DAY_WINDOWS_HEADS, merge_traced, &m, q->err);
+		if (r == 0) /* a series may have windows of which none has the id */
+			r = check_end(q);
 	}
+	day_traced_end(&m.traced);
 	return r;
 }
 
@@ -403,15 +416,15 @@ struct point_emitter {
 /* Sums the block's values of stacks below the call site. */
 static int sum_within(const struct point_emitter *to, const struct day_window *w, int64_t *out)
 {
-	const struct block *b = &to->q->block;
-	int r = read_block(to->q, &w->block, to->type);
+	struct day_rows rows;
+	int r = day_window_rows(w, &to->q->block, to->type, &rows);
 
 	*out = 0;
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < b->n; i++)
-		if (b->nodes[i] < to->n_nodes && to->within[b->nodes[i]])
-			*out = saturating_add(*out, b->values[i]);
+	for (size_t i = 0; i < rows.n; i++)
+		if (rows.nodes[i] < to->n_nodes && to->within[rows.nodes[i]])
+			*out = saturating_add(*out, rows.values[i]);
 	return 0;
 }
 
@@ -431,8 +444,8 @@ static int points_of(struct query *q, const struct selected *c, struct point_emi
 	const struct day_windows of = windows_of(q, c);
 
 	to->type = c->type;
-	return day_windows_each(&of, to->within ? DAY_WINDOWS_BLOCKS : DAY_WINDOWS_HEADS,
-				emit_point, to, q->err);
+	return day_windows_each(&of, to->within ? DAY_WINDOWS_ROWS : DAY_WINDOWS_HEADS, emit_point,
+				to, q->err);
 }
 
 /*
@@ -511,24 +524,25 @@ static int add_samples(void *ctx, const struct day_window *w)
 {
 	const struct sample_query *g = ctx;
 	struct query *q = g->q;
-	int r = read_block(q, &w->block, g->type);
+	struct day_rows rows;
+	int r = day_window_rows(w, &q->block, g->type, &rows);
 
 	if (r == 0)
 		r = sample_times_read(&q->times, w->times.data, w->times.len, w->time_ns);
 	if (r == 0)
 		r = sample_times_read_owners(&q->owners, w->owners.data, w->owners.len,
-					     q->times.len, q->block.n);
-	if (r == 0 && q->block.n) /* node ids ascend: if the last one fits, all do */
-		r = grow_sums(q, q->block.nodes[q->block.n - 1]);
+					     q->times.len, rows.n);
+	if (r == 0 && rows.n) /* node ids ascend: if the last one fits, all do */
+		r = grow_sums(q, rows.nodes[rows.n - 1]);
 	if (r < 0)
 		return r;
 	g->out->stacks->period = w->head.period;
 	r = timed_samples_add(g->out, &g->series,
 			      &(struct timed_samples_window){ .times_ns = q->times.data,
 							      .owners = &q->owners,
-							      .nodes = q->block.nodes,
-							      .values = q->block.values,
-							      .n_rows = q->block.n },
+							      .nodes = rows.nodes,
+							      .values = rows.values,
+							      .n_rows = rows.n },
 			      q->sel->start_ns, q->sel->end_ns);
 	return r < 0 ? r : check_end(q);
 }

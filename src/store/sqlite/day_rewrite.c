@@ -22,6 +22,7 @@
 #include "store/sqlite/day_check.h"
 #include "store/sqlite/day_dict.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/day_pack.h"
 #include "store/sqlite/day_settle.h"
 #include "store/sqlite/durable.h"
 
@@ -120,11 +121,10 @@ static int select_series(struct sqlite3 *db, const struct stack_dict *dict,
 	return r;
 }
 
-/* Selects the windows to keep, with the new numbers of their blocks. */
-static const char select_windows[] =
-	"INSERT INTO kept SELECT block, row_number() OVER (ORDER BY block)"
-	" FROM old.windows WHERE NOT (time>=?1 AND time<?2"
-	" AND series IN (SELECT series FROM doomed))";
+static const char copy_windows[] =
+	"INSERT INTO main.windows SELECT series, time, block, seal(content(head)) FROM old.windows"
+	" WHERE NOT (time>=?1 AND time<?2 AND series IN (SELECT series FROM doomed))"
+	" ORDER BY series, time, block";
 
 /* Sums of slots that lose windows are derived data, and are left out. */
 static const char copy_sums[] =
@@ -150,22 +150,126 @@ static int run_for_range(struct sqlite3 *db, const char *sql, const struct store
 	return r;
 }
 
+/* The numbers of windows in packs are among the kept ones already. */
 static const char copy_rows[] =
+	"INSERT INTO kept SELECT block FROM main.windows;"
 	"INSERT INTO main.chunks SELECT kind, first, seal(content(data)) FROM old.chunks"
 	" ORDER BY kind, first;"
-	"INSERT INTO main.blocks SELECT k.new, seal(content(b.data)) FROM old.blocks b"
-	" JOIN kept k ON k.old=b.id ORDER BY k.new;"
-	"INSERT INTO main.windows SELECT w.series, w.time, k.new, seal(content(w.head))"
-	" FROM old.windows w JOIN kept k ON k.old=w.block ORDER BY 1, 2, 3;"
-	"INSERT INTO main.ids SELECT i.id, k.new FROM old.ids i JOIN kept k ON k.old=i.block"
-	" ORDER BY 1, 2;"
-	"INSERT INTO main.times SELECT k.new, seal(content(t.data)) FROM old.times t"
-	" JOIN kept k ON k.old=t.block ORDER BY k.new;"
-	"INSERT INTO main.owners SELECT k.new, seal(content(o.data)) FROM old.owners o"
-	" JOIN kept k ON k.old=o.block ORDER BY k.new;"
-	"INSERT INTO main.traced SELECT k.new, t.id, seal(content(t.data)) FROM old.traced t"
-	" JOIN kept k ON k.old=t.block ORDER BY 1, 2;"
-	"INSERT INTO main.profiles SELECT key FROM old.profiles ORDER BY key";
+	"INSERT INTO main.blocks SELECT id, seal(content(data)) FROM old.blocks"
+	" WHERE id IN (SELECT block FROM main.windows) ORDER BY id;"
+	"INSERT INTO main.ids SELECT id, block FROM old.ids"
+	" WHERE block IN (SELECT block FROM kept) ORDER BY 1, 2;"
+	"INSERT INTO main.times SELECT block, seal(content(data)) FROM old.times"
+	" WHERE block IN (SELECT block FROM kept) ORDER BY 1;"
+	"INSERT INTO main.owners SELECT block, seal(content(data)) FROM old.owners"
+	" WHERE block IN (SELECT block FROM kept) ORDER BY 1;"
+	"INSERT INTO main.traced SELECT block, id, seal(content(data)) FROM old.traced"
+	" WHERE block IN (SELECT block FROM kept) ORDER BY 1, 2;"
+	"INSERT INTO main.profiles SELECT key FROM old.profiles ORDER BY key;"
+	"DELETE FROM main.gaps;"
+	"INSERT INTO main.gaps SELECT coalesce(max(block), 0) - count(*) FROM kept";
+
+/* ---- packs -------------------------------------------------------------------------- */
+
+/* The packs of the old file, which are copied. Zero-initialize it. */
+struct pack_copy {
+	struct sqlite3 *db;
+	const struct store_deletion *del;
+	struct sqlite3_stmt *is_doomed, *keep;
+	struct day_pack_writer writer;
+	struct day_pack_builder builder;
+	struct day_pack out;
+	struct err *err;
+};
+
+static void pack_copy_fini(struct pack_copy *c)
+{
+	db_finalize(c->is_doomed);
+	db_finalize(c->keep);
+	day_pack_writer_fini(&c->writer);
+	day_pack_builder_fini(&c->builder);
+	day_pack_fini(&c->out);
+}
+
+static bool is_deleted(const struct pack_copy *c, int64_t time_ns)
+{
+	return time_ns >= c->del->start_ns && time_ns < c->del->end_ns;
+}
+
+/* Returns 1 if the deletion selects the series, 0 or -errno. */
+static int is_doomed(struct pack_copy *c, uint32_t series)
+{
+	int r;
+
+	sqlite3_bind_int64(c->is_doomed, 1, series);
+	r = db_step(c->db, c->is_doomed, c->err);
+	sqlite3_reset(c->is_doomed);
+	return r;
+}
+
+static int keep(struct pack_copy *c, const struct pack *p)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->windows.len; i++) {
+		sqlite3_bind_int64(c->keep, 1, p->windows.data[i].block);
+		r = db_step(c->db, c->keep, c->err);
+	}
+	return r;
+}
+
+/* Columns: series, start, heads, rows. */
+static int copy_pack(struct pack_copy *c, struct sqlite3_stmt *row)
+{
+	struct pack *all = &c->builder.all, *old = &c->builder.old;
+	struct day_pack_blobs blobs;
+	int r = day_pack_read_blobs(row, 2, &blobs), doomed;
+
+	c->out.slot = (struct rollup_slot){ (uint32_t)sqlite3_column_int64(row, 0), ROLLUP_PACK,
+					    sqlite3_column_int64(row, 1), 0, 0 };
+	if (r == 0)
+		r = day_pack_read(&c->builder, &blobs);
+	doomed = r < 0 ? r : c->del ? is_doomed(c, c->out.slot.series) : 0;
+	if (doomed < 0)
+		return doomed;
+	pack_clear(all);
+	all->n_types = old->n_types;
+	for (size_t i = 0; r == 0 && i < old->windows.len; i++)
+		if (!doomed || !is_deleted(c, old->windows.data[i].time_ns))
+			r = pack_append(all, old, i);
+	if (r < 0 || !all->windows.len)
+		return r;
+	r = day_pack_write(&c->builder, &c->out);
+	if (r == 0)
+		r = day_pack_insert(&c->writer, &c->out, c->err);
+	return r < 0 ? r : keep(c, all);
+}
+
+static int prepare_copy(struct pack_copy *c)
+{
+	int r = db_prepare(c->db, "SELECT 1 FROM doomed WHERE series=?", &c->is_doomed, c->err);
+
+	if (r == 0)
+		r = db_prepare(c->db, "INSERT INTO kept VALUES(?)", &c->keep, c->err);
+	return r < 0 ? r : day_pack_writer_init(&c->writer, c->db, c->err);
+}
+
+static int copy_packs(struct sqlite3 *db, const struct store_deletion *del, struct err *err)
+{
+	_cleanup_(pack_copy_fini) struct pack_copy c = { .db = db, .del = del, .err = err };
+	struct sqlite3_stmt *stmt = NULL;
+	int r = prepare_copy(&c);
+
+	if (r == 0)
+		r = db_prepare(db,
+			       "SELECT p.series, p.start, p.heads, d.data FROM old.packs p"
+			       " JOIN old.packed d ON d.id=p.id ORDER BY p.start, p.series",
+			       &stmt, err);
+	while (r == 0 && (r = db_step(db, stmt, err)) > 0)
+		r = copy_pack(&c, stmt);
+	db_finalize(stmt);
+	return r;
+}
 
 /* ---- rewriting ---------------------------------------------------------------------- */
 
@@ -222,7 +326,7 @@ static int attach(struct sqlite3 *db, const char *path, struct err *err)
 		     : db_exec(db,
 			       "PRAGMA temp_store=MEMORY;"
 			       "CREATE TEMP TABLE doomed(series INTEGER PRIMARY KEY);"
-			       "CREATE TEMP TABLE kept(old INTEGER PRIMARY KEY, new INTEGER)",
+			       "CREATE TEMP TABLE kept(block INTEGER PRIMARY KEY)",
 			       err);
 }
 
@@ -259,7 +363,9 @@ static int copy(struct sqlite3 *db, const char *path, const struct day_check *ha
 	if (r == 0 && del)
 		r = select_series(db, dict, del, err);
 	if (r == 0)
-		r = run_for_range(db, select_windows, del, err);
+		r = run_for_range(db, copy_windows, del, err);
+	if (r == 0 && have->format >= DB_FORMAT_PACKS)
+		r = copy_packs(db, del, err);
 	if (r == 0)
 		r = db_exec(db, copy_rows, err);
 	if (r == 0)

@@ -6,8 +6,8 @@
  * unused space, and without the windows that should be deleted. The new file is built and verified
  * under another name first, and replaces the old one in one step, so a loss of power leaves either.
  *
- * The caller holds the directory's lock, and the file is not open in this process. Blocks get new
- * numbers, the dictionary stays: windows refer to it by number. The new file has the identity of
+ * The caller holds the directory's lock, and the file is not open in this process. The dictionary
+ * and the numbers of windows stay. The new file has the identity of
  * the old one, or, if that has none, a new one.
  */
 #include <stdint.h>

@@ -24,7 +24,8 @@ static const struct {
 	}
 	STATEMENT(put_chunk, "INSERT INTO chunks VALUES(?, ?, ?)"),
 	STATEMENT(put_window, "INSERT INTO windows VALUES(?, ?, ?, ?)"),
-	STATEMENT(put_block, "INSERT INTO blocks(data) VALUES(?)"),
+	STATEMENT(put_block, "INSERT INTO blocks VALUES("
+			     "max(coalesce((SELECT max(id) FROM blocks), 0), ?1) + 1, ?2)"),
 	STATEMENT(put_profile, "INSERT OR IGNORE INTO profiles VALUES(?)"),
 	STATEMENT(put_times, "INSERT INTO times VALUES(?, ?)"),
 	STATEMENT(put_owners, "INSERT INTO owners VALUES(?, ?)"),
@@ -49,6 +50,9 @@ int day_settle_init(struct day_settle *s, struct sqlite3 *db, bool checked, stru
 		r = db_prepare(db, statements[i].sql, statement(s, i), err);
 	if (r == 0 && format >= DB_FORMAT_ARRIVALS)
 		r = db_prepare(db, ARRIVALS_LIST, &s->list, err);
+	s->has_packs = format >= DB_FORMAT_PACKS;
+	if (r == 0 && s->has_packs)
+		r = db_number(db, "SELECT max(block) FROM packs", &s->packed, err);
 	return r;
 }
 
@@ -61,13 +65,9 @@ void day_settle_fini(struct day_settle *s)
 	*s = (struct day_settle){ 0 };
 }
 
-/* Binds the blob with its checksum, which stays valid until the next call. */
-static int bind_blob(struct day_settle *s, struct sqlite3_stmt *stmt, int at,
-		     const struct arrivals_blob *blob)
+/* Binds what is in @sealed with a checksum. */
+static int bind_sealed(struct day_settle *s, struct sqlite3_stmt *stmt, int at)
 {
-	s->sealed.len = 0;
-	s->sealed.error = 0;
-	buf_put(&s->sealed, blob->data, blob->len);
 	db_seal(&s->sealed, s->checked);
 	if (buf_error(&s->sealed))
 		return -ENOMEM;
@@ -75,6 +75,20 @@ static int bind_blob(struct day_settle *s, struct sqlite3_stmt *stmt, int at,
 			       SQLITE_OK
 		       ? 0
 		       : -ENOMEM;
+}
+
+static void begin_blob(struct day_settle *s, const struct arrivals_blob *blob)
+{
+	s->sealed.len = 0;
+	s->sealed.error = 0;
+	buf_put(&s->sealed, blob->data, blob->len);
+}
+
+static int bind_blob(struct day_settle *s, struct sqlite3_stmt *stmt, int at,
+		     const struct arrivals_blob *blob)
+{
+	begin_blob(s, blob);
+	return bind_sealed(s, stmt, at);
 }
 
 static int run(struct day_settle *s, struct sqlite3_stmt *stmt, struct err *err)
@@ -98,8 +112,9 @@ static int put_blob(struct day_settle *s, struct sqlite3_stmt *stmt, int64_t blo
 static int put_block(struct day_settle *s, const struct arrivals_blob *blob, int64_t *out,
 		     struct err *err)
 {
-	int r = bind_blob(s, s->put_block, 1, blob);
+	int r = bind_blob(s, s->put_block, 2, blob);
 
+	sqlite3_bind_int64(s->put_block, 1, s->packed);
 	if (r == 0)
 		r = run(s, s->put_block, err);
 	*out = sqlite3_last_insert_rowid(s->db);
@@ -109,8 +124,12 @@ static int put_block(struct day_settle *s, const struct arrivals_blob *blob, int
 static int put_head(struct day_settle *s, const struct arrivals_window *w, int64_t block,
 		    struct err *err)
 {
-	int r = bind_blob(s, s->put_window, 4, &w->head);
+	int r;
 
+	begin_blob(s, &w->head);
+	if (s->has_packs && w->has_id)
+		window_put_id(w->id, &s->sealed);
+	r = bind_sealed(s, s->put_window, 4);
 	sqlite3_bind_int64(s->put_window, 1, w->series);
 	sqlite3_bind_int64(s->put_window, 2, w->time_ns);
 	sqlite3_bind_int64(s->put_window, 3, block);
@@ -151,7 +170,7 @@ static int put_window(struct day_settle *s, const struct arrivals_window *w, str
 
 	if (r == 0)
 		r = put_head(s, w, block, err);
-	if (r == 0 && w->has_id)
+	if (r == 0 && w->has_id && !s->has_packs)
 		r = put_id(s, w->id, block, err);
 	if (r == 0 && w->times.len)
 		r = put_blob(s, s->put_times, block, &w->times, err);

@@ -18,7 +18,9 @@ struct sqlite3_stmt;
 /* The prepared statements; zero-initialize it. */
 struct day_settle {
 	struct sqlite3 *db;
-	bool checked; /* blobs of the tables have checksums */
+	bool checked;   /* blobs of the tables have checksums */
+	bool has_packs; /* and ids are in heads */
+	int64_t packed; /* the greatest number of a window in packs, which is not used again */
 	struct buf sealed;
 	struct sqlite3_stmt *put_chunk, *put_window, *put_block, *put_profile, *put_times,
 		*put_owners, *put_id, *put_traced, *list;

@@ -10,15 +10,24 @@
 #include "store/sqlite/arrivals.h"
 #include "store/sqlite/db.h"
 
-/* Two look-ups in the primary key per series are far cheaper than a scan of all windows. */
+/* Look-ups in the keys per series are far cheaper than a scan of all windows. */
+static const char find_span[] = "SELECT (SELECT min(time) FROM windows WHERE series=?1),"
+				" (SELECT max(time) FROM windows WHERE series=?1)";
+static const char find_span_with_packs[] =
+	"SELECT min(first), max(last) FROM ("
+	"SELECT (SELECT min(time) FROM windows WHERE series=?1) AS first,"
+	" (SELECT max(time) FROM windows WHERE series=?1) AS last"
+	" UNION ALL SELECT first, last FROM packs WHERE series=?1)";
+
 static int load_tables(struct day_state *d, struct sqlite3 *db, struct err *err)
 {
 	uint32_t n = stack_dict_count(d->dict, STACK_DICT_SERIES);
 	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(db,
-			   "SELECT (SELECT min(time) FROM windows WHERE series=?1),"
-			   " (SELECT max(time) FROM windows WHERE series=?1)",
-			   &stmt, err);
+	int format = 0, r = db_format(db, &format, err);
+
+	if (r == 0)
+		r = db_prepare(db, format >= DB_FORMAT_PACKS ? find_span_with_packs : find_span,
+			       &stmt, err);
 
 	for (uint32_t i = 0; r == 0 && i < n; i++) {
 		struct span span = { INT64_MAX, INT64_MIN };

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "store/sqlite/arrivals.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/reader_pool.h"
 #include "store/traced.h"
 
 /* The arguments of put_all(). */
@@ -66,11 +67,6 @@ int day_traced_put(struct columns_writer *blocks, const struct store_profile *p,
 	return r;
 }
 
-/* CROSS JOIN has SQLite go through the windows, whose number the range limits. */
-static const char find_rows[] =
-	"SELECT w.time, w.head, t.data, w.block FROM windows w CROSS JOIN traced t"
-	" ON t.block=w.block AND t.id=?4 WHERE w.series=?1 AND w.time BETWEEN ?2 AND ?3";
-
 bool day_traced_is_listed(const struct store_trace_id *ids, size_t n,
 			  const struct store_trace_id *id)
 {
@@ -80,18 +76,29 @@ bool day_traced_is_listed(const struct store_trace_id *ids, size_t n,
 	return false;
 }
 
-int day_traced_find(struct sqlite3 *db, const struct store_trace_id *ids, size_t n,
-		    day_traced_fn fn, void *ctx, struct err *err)
+int day_traced_begin(struct day_traced_reader *out, const struct reader *rd, struct err *err)
 {
-	struct sqlite3_stmt *stmt = NULL;
-	int r = db_prepare(db, find_rows, &stmt, err);
+	*out = (struct day_traced_reader){ .rd = rd };
+	return db_prepare(rd->db, "SELECT data FROM traced WHERE block=? AND id=?", &out->stmt,
+			  err);
+}
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
-		if (day_traced_is_listed(ids, i, &ids[i]))
-			continue;
-		sqlite3_bind_blob(stmt, 4, ids[i].bytes, ids[i].len, SQLITE_STATIC);
-		r = fn(ctx, stmt);
-	}
-	db_finalize(stmt);
-	return r;
+void day_traced_end(struct day_traced_reader *t)
+{
+	db_finalize(t->stmt);
+}
+
+int day_traced_find(const struct day_traced_reader *t, int64_t block,
+		    const struct store_trace_id *id, struct arrivals_blob *out, struct err *err)
+{
+	int r;
+
+	sqlite3_reset(t->stmt);
+	sqlite3_bind_int64(t->stmt, 1, block);
+	sqlite3_bind_blob(t->stmt, 2, id->bytes, id->len, SQLITE_STATIC);
+	r = db_step(t->rd->db, t->stmt, err);
+	if (r <= 0)
+		return r;
+	r = db_blob(t->stmt, 0, t->rd->checked, &out->data, &out->len);
+	return r < 0 ? r : 1;
 }

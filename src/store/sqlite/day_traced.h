@@ -15,10 +15,11 @@
 #include "store/store.h"
 #include "store/window.h"
 
+struct arrivals_blob;
 struct columns_writer;
 struct buf;
 struct err;
-struct sqlite3;
+struct reader;
 struct sqlite3_stmt;
 
 /*
@@ -34,12 +35,19 @@ int day_traced_put(struct columns_writer *blocks, const struct store_profile *p,
 bool day_traced_is_listed(const struct store_trace_id *ids, size_t n,
 			  const struct store_trace_id *id);
 
-/*
- * Receives a statement to bind to a series, a start and an end time, to step and to reset, as often
- * as necessary. Its rows are time, head, block of the id's samples, block id. Returns 0 or -errno.
- */
-typedef int (*day_traced_fn)(void *ctx, struct sqlite3_stmt *rows);
+/* Looks up rows. Any thread that has the reader, one at a time. */
+struct day_traced_reader {
+	const struct reader *rd;
+	struct sqlite3_stmt *stmt;
+};
 
-/* Calls @fn for each of @ids; one that is listed twice counts once. Returns 0 or -errno. */
-int day_traced_find(struct sqlite3 *db, const struct store_trace_id *ids, size_t n,
-		    day_traced_fn fn, void *ctx, struct err *err);
+/* Returns 0 or -errno; then day_traced_end() is called all the same. */
+int day_traced_begin(struct day_traced_reader *out, const struct reader *rd, struct err *err);
+void day_traced_end(struct day_traced_reader *t);
+
+/*
+ * Finds the samples of an id in the window of a block, a block, which is valid until the next call.
+ * Returns 1, 0 if there are none, or -errno.
+ */
+int day_traced_find(const struct day_traced_reader *t, int64_t block,
+		    const struct store_trace_id *id, struct arrivals_blob *out, struct err *err);

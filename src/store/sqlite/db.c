@@ -31,6 +31,14 @@ enum {
 #define ARRIVALS                                                                                   \
 	"CREATE TABLE IF NOT EXISTS arrivals(id INTEGER PRIMARY KEY, windows INTEGER, data BLOB);"
 
+/* The windows of a series in the two hours from start on; gaps has how many numbers are unused. */
+#define PACKS                                                                                      \
+	"CREATE TABLE IF NOT EXISTS packs(id INTEGER PRIMARY KEY, series INTEGER, start INTEGER,"  \
+	" first INTEGER, last INTEGER, block INTEGER, windows INTEGER, heads BLOB,"                \
+	" UNIQUE(series, start));"                                                                 \
+	"CREATE TABLE IF NOT EXISTS packed(id INTEGER PRIMARY KEY, data BLOB);"                    \
+	"CREATE TABLE IF NOT EXISTS gaps(n INTEGER);"
+
 static const char schema[] =
 	"BEGIN IMMEDIATE;"
 	"CREATE TABLE IF NOT EXISTS chunks(kind INTEGER, first INTEGER, data BLOB,"
@@ -44,10 +52,10 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS profiles(key BLOB PRIMARY KEY) WITHOUT ROWID;"
 	"CREATE TABLE identity(id BLOB);"
 	"INSERT INTO identity VALUES(randomblob(16));"
-	"PRAGMA application_id=1130450277;" ARRIVALS "PRAGMA user_version=4;"
+	"PRAGMA application_id=1130450277;" ARRIVALS PACKS "PRAGMA user_version=5;"
 	"COMMIT;";
 
-_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 4 && DB_IDENTITY_LEN == 16,
+_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 5 && DB_IDENTITY_LEN == 16,
 	       "same numbers as in the schema");
 
 void db_close(struct sqlite3 *db)
@@ -140,11 +148,11 @@ static const char later_schema[] =
 	" PRIMARY KEY(block, id)) WITHOUT ROWID";
 
 /*
- * Older versions would not see arrivals, so they must refuse the file. Files without checksums of
- * pages are converted instead (day_rewrite.h).
+ * Older versions would not see arrivals and packs, so they must refuse the file. Files without
+ * checksums of pages are converted instead (day_rewrite.h).
  */
-static const char arrivals_schema[] = "BEGIN IMMEDIATE;" ARRIVALS "PRAGMA user_version=4;"
-				      "COMMIT";
+static const char upgrade[] = "BEGIN IMMEDIATE;" ARRIVALS PACKS "PRAGMA user_version=5;"
+			      "COMMIT";
 
 static int add_tables(struct sqlite3 *db, struct err *err)
 {
@@ -152,9 +160,9 @@ static int add_tables(struct sqlite3 *db, struct err *err)
 
 	if (r == 0)
 		r = db_format(db, &format, err);
-	if (r < 0 || format != DB_FORMAT_PAGE_SUMS)
+	if (r < 0 || format < DB_FORMAT_PAGE_SUMS || format == DB_FORMAT)
 		return r;
-	r = db_exec(db, arrivals_schema, err);
+	r = db_exec(db, upgrade, err);
 	if (r < 0 && !sqlite3_get_autocommit(db))
 		db_exec(db, "ROLLBACK", NULL);
 	return r;
@@ -262,9 +270,20 @@ int db_identity(struct sqlite3 *db, struct db_identity *out, struct err *err)
 	return r < 0 ? r : 0;
 }
 
+/* Columns: windows in the tables, greatest number of one without the unused ones, arrivals. */
+static const char count_old[] = "SELECT count(*), (SELECT max(id) FROM blocks), 0 FROM windows";
+static const char count_with_arrivals[] = "SELECT count(*), (SELECT max(id) FROM blocks),"
+					  " (SELECT sum(windows) FROM arrivals) FROM windows";
+static const char count_with_packs[] =
+	"SELECT count(*) + (SELECT coalesce(sum(windows), 0) FROM packs),"
+	" max(coalesce((SELECT max(id) FROM blocks), 0),"
+	" coalesce((SELECT max(block) FROM packs), 0)) - coalesce((SELECT n FROM gaps), 0),"
+	" (SELECT sum(windows) FROM arrivals) FROM windows";
+
 /*
- * Block ids begin with 1 and are never reused, so the last one is the number of blocks. The numbers
- * are of one state of the file, which may be written to meanwhile.
+ * Numbers of blocks begin with 1 and are never reused, so the last one is the number of windows but
+ * for those that were deleted. The numbers are of one state of the file, which may be written to
+ * meanwhile.
  */
 int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err)
 {
@@ -273,13 +292,11 @@ int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err)
 	int format = 0, r = db_format(db, &format, err);
 
 	if (r == 0)
-		r = db_prepare(
-			db,
-			format < DB_FORMAT_ARRIVALS
-				? "SELECT count(*), (SELECT max(id) FROM blocks), 0 FROM windows"
-				: "SELECT count(*), (SELECT max(id) FROM blocks),"
-				  " (SELECT sum(windows) FROM arrivals) FROM windows",
-			&stmt, err);
+		r = db_prepare(db,
+			       format >= DB_FORMAT_PACKS      ? count_with_packs
+			       : format >= DB_FORMAT_ARRIVALS ? count_with_arrivals
+							      : count_old,
+			       &stmt, err);
 	if (r == 0)
 		r = db_step(db, stmt, err);
 	if (r > 0) {

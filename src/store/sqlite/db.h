@@ -33,9 +33,16 @@ enum db_mode {
 /*
  * The format of new files. Files of older formats are read and extended too: in format 1 blobs have
  * no checksums and the file has no identity, in format 2 pages have no checksums. Format 3 has no
- * table of arrivals; a connection that writes adds it.
+ * table of arrivals and format 4 no packs, and ids of profiles in a table of their own; a
+ * connection that writes adds these tables.
  */
-enum { DB_FORMAT = 4, DB_FORMAT_CHECKED = 2, DB_FORMAT_PAGE_SUMS = 3, DB_FORMAT_ARRIVALS = 4 };
+enum {
+	DB_FORMAT = 5,
+	DB_FORMAT_CHECKED = 2,
+	DB_FORMAT_PAGE_SUMS = 3,
+	DB_FORMAT_ARRIVALS = 4,
+	DB_FORMAT_PACKS = 5,
+};
 
 enum { DB_IDENTITY_LEN = 16 };
 
@@ -81,8 +88,8 @@ int db_identity(struct sqlite3 *db, struct db_identity *out, struct err *err);
 int db_check_whole(struct sqlite3 *db, const char *path, struct err *err);
 
 /*
- * The number of windows in a file, with those in arrivals. Returns 0; -EBADMSG if rows are missing,
- * since each block has one window; -errno.
+ * The number of windows in a file, with those in packs and in arrivals. Returns 0; -EBADMSG if rows
+ * are missing, since windows are numbered; -errno.
  */
 int db_count_windows(struct sqlite3 *db, uint64_t *out, struct err *err);
 

@@ -29,6 +29,11 @@ static void reader_free(struct reader *r)
 	db_finalize(r->times);
 	db_finalize(r->samples);
 	db_finalize(r->any);
+	db_finalize(r->packs);
+	db_finalize(r->packed);
+	db_finalize(r->times_of);
+	pack_fini(&r->pack);
+	pack_reader_fini(&r->pack_reader);
 	for (int i = 0; i < ROLLUP_N_LEVELS; i++)
 		db_finalize(r->sums[i]);
 	db_finalize(r->arrivals);
@@ -66,10 +71,10 @@ static int reader_new(struct reader **out, const char *path, enum db_mode mode, 
 		r = db_format(rd->db, &format, err);
 	rd->checked = format >= DB_FORMAT_CHECKED;
 	if (r == 0)
-		r = db_prepare(
-			rd->db,
-			"SELECT time, head FROM windows WHERE series=? AND time BETWEEN ? AND ?",
-			&rd->windows, err);
+		r = db_prepare(rd->db,
+			       "SELECT time, head, block FROM windows"
+			       " WHERE series=? AND time BETWEEN ? AND ?",
+			       &rd->windows, err);
 	if (r == 0)
 		r = db_prepare(rd->db,
 			       "SELECT w.time, w.head, b.data, b.id FROM windows w JOIN blocks b"
@@ -103,16 +108,37 @@ static int reader_new(struct reader **out, const char *path, enum db_mode mode, 
 	return 0;
 }
 
-/* The first read of a transaction fixes the state of the file that it sees. */
+static int prepare_packs(struct reader *rd, struct err *err)
+{
+	int r = 0;
+
+	if (!rd->packs)
+		r = db_prepare(rd->db,
+			       "SELECT heads, id, first, last FROM packs WHERE series=?"
+			       " AND start BETWEEN ? AND ? ORDER BY start",
+			       &rd->packs, err);
+	if (r == 0 && !rd->packed)
+		r = db_prepare(rd->db, "SELECT data FROM packed WHERE id=?", &rd->packed, err);
+	return r < 0 ? r
+		     : db_prepare(rd->db,
+				  "SELECT t.data, o.data FROM times t LEFT JOIN owners o"
+				  " ON o.block=t.block WHERE t.block=?",
+				  &rd->times_of, err);
+}
+
+/*
+ * The first read of a transaction fixes the state of the file that it sees. It may have got more
+ * tables.
+ */
 static int begin(struct reader *rd, struct err *err)
 {
 	int format = 0, r = db_exec(rd->db, "BEGIN; SELECT 1 FROM windows LIMIT 1", err);
 
-	if (r == 0 && !rd->arrivals)
+	if (r == 0 && !rd->times_of)
 		r = db_format(rd->db, &format, err);
-	return r < 0 || format < DB_FORMAT_ARRIVALS
-		       ? r
-		       : db_prepare(rd->db, ARRIVALS_LIST, &rd->arrivals, err);
+	if (r == 0 && !rd->arrivals && format >= DB_FORMAT_ARRIVALS)
+		r = db_prepare(rd->db, ARRIVALS_LIST, &rd->arrivals, err);
+	return r < 0 || rd->times_of || format < DB_FORMAT_PACKS ? r : prepare_packs(rd, err);
 }
 
 int reader_pool_acquire(struct reader_pool *rs, struct reader **out, struct err *err)
@@ -139,7 +165,7 @@ static bool is_reusable(const struct reader_pool *rs, const struct reader *rd)
 void reader_pool_release(struct reader_pool *rs, struct reader *rd)
 {
 	db_exec(rd->db, "END", NULL);
-	rd->bytes = db_cache_bytes(rd->db);
+	rd->bytes = db_cache_bytes(rd->db) + pack_bytes(&rd->pack, &rd->pack_reader);
 	pthread_mutex_lock(&rs->lock);
 	if (rs->idle.len < MAX_IDLE && is_reusable(rs, rd) && vec_push(&rs->idle, rd) == 0) {
 		rs->bytes += rd->bytes;

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/vec.h"
+#include "store/pack.h"
 #include "store/sqlite/db.h"
 #include "store/sqlite/rollup_level.h"
 
@@ -21,12 +22,19 @@ struct reader {
 	struct sqlite3 *db;
 	bool checked;                 /* blobs have checksums (db_blob()) */
 	size_t bytes;                 /* memory of its pages when it was released */
-	struct sqlite3_stmt *windows; /* time, head */
+	struct sqlite3_stmt *windows; /* time, head, block id */
 	struct sqlite3_stmt *blocks;  /* time, head, block, block id */
 	struct sqlite3_stmt *times;   /* time, head, sample times or NULL */
 	struct sqlite3_stmt
 		*samples; /* time, head, block, sample times, owners; only windows that have all */
 	struct sqlite3_stmt *any; /* one row if there is any window */
+	/* takes series, first and last start; gives heads, id, first and last time. NULL while the
+	 * file has no packs */
+	struct sqlite3_stmt *packs;
+	struct sqlite3_stmt *packed;   /* takes id; gives rows */
+	struct sqlite3_stmt *times_of; /* takes block id; gives sample times, owners or NULL */
+	struct pack pack;              /* that is being read */
+	struct pack_reader pack_reader;
 	/* takes series, level, first and last start; gives head, data, start */
 	struct sqlite3_stmt *sums[ROLLUP_N_LEVELS];
 	struct sqlite3_stmt *arrivals; /* ARRIVALS_LIST; NULL while the file has no such table */

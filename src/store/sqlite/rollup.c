@@ -53,30 +53,62 @@ int rollup_search(struct sqlite3 *db, struct rollup_due *due, struct err *err)
 	return r;
 }
 
-int rollup_count_windows(struct sqlite3 *db, struct rollup_slots *slots, struct err *err)
+/* Returns 1 or 0 or -errno. */
+static int has_pack(struct reader *rd, const struct rollup_slot *slot, struct err *err)
+{
+	int64_t start = rollup_start(slot->start, ROLLUP_PACK);
+	int r;
+
+	if (!rd->packs)
+		return 0;
+	sqlite3_bind_int64(rd->packs, 1, slot->series);
+	sqlite3_bind_int64(rd->packs, 2, start);
+	sqlite3_bind_int64(rd->packs, 3, start);
+	r = db_step(rd->db, rd->packs, err);
+	sqlite3_reset(rd->packs);
+	return r;
+}
+
+/* Returns 1 if the slot has several windows, 0, or -errno. */
+static int count_windows(struct sqlite3 *db, struct sqlite3_stmt *stmt, struct rollup_slot *s,
+			 struct err *err)
+{
+	int r;
+
+	sqlite3_bind_int64(stmt, 1, s->series);
+	sqlite3_bind_int64(stmt, 2, s->start);
+	sqlite3_bind_int64(stmt, 3, s->start + rollup_step_ns(s->level) - 1);
+	r = db_step(db, stmt, err);
+	if (r < 0)
+		return r;
+	s->n_windows = sqlite3_column_int64(stmt, 0);
+	s->last_block = sqlite3_column_int64(stmt, 1);
+	sqlite3_reset(stmt);
+	return s->n_windows > 1;
+}
+
+int rollup_count_windows(struct reader *rd, struct rollup_slots *slots, struct err *err)
 {
 	struct sqlite3_stmt *stmt = NULL;
 	size_t n = 0;
-	int r = db_prepare(db,
+	int r = db_prepare(rd->db,
 			   "SELECT count(*), max(block) FROM windows"
 			   " WHERE series=? AND time BETWEEN ? AND ?",
 			   &stmt, err);
 
 	for (size_t i = 0; r == 0 && i < slots->len; i++) {
 		struct rollup_slot *s = &slots->data[i];
+		bool stays = s->level == ROLLUP_PACK;
 
-		sqlite3_bind_int64(stmt, 1, s->series);
-		sqlite3_bind_int64(stmt, 2, s->start);
-		sqlite3_bind_int64(stmt, 3, s->start + rollup_step_ns(s->level) - 1);
-		r = db_step(db, stmt, err);
-		if (r <= 0)
-			break;
-		s->n_windows = sqlite3_column_int64(stmt, 0);
-		s->last_block = sqlite3_column_int64(stmt, 1);
-		if (s->n_windows > 1)
+		if (!stays)
+			r = has_pack(rd, s, err);
+		if (!stays && r == 0) {
+			r = count_windows(rd->db, stmt, s, err);
+			stays = r > 0;
+		}
+		if (stays)
 			slots->data[n++] = *s;
-		sqlite3_reset(stmt);
-		r = 0;
+		r = r < 0 ? r : 0;
 	}
 	db_finalize(stmt);
 	slots->len = n;
@@ -144,8 +176,24 @@ static void sort_touched(struct rollup_builder *b)
 	b->touched.len = n;
 }
 
+int rollup_write(struct columns_writer *w, const struct rollup_head *head, const uint32_t *nodes,
+		 const int64_t *values, size_t n, size_t n_types, bool checked,
+		 struct rollup_sum *out)
+{
+	int r;
+
+	out->head.len = out->data.len = 0;
+	wire_put_varint(&out->head, (uint64_t)head->n_windows);
+	wire_put_varint(&out->head, (uint64_t)head->duration_ns);
+	wire_put_varint(&out->head, (uint64_t)head->period);
+	r = block_write(w, nodes, values, n, n_types, &out->data);
+	db_seal(&out->head, checked);
+	db_seal(&out->data, checked);
+	return r < 0 || buf_error(&out->head) || buf_error(&out->data) ? -ENOMEM : 0;
+}
+
 /* Encodes the rollup and resets all values to zero for the next slot. */
-static int write_rollup(struct rollup_builder *b, const struct rollup_head *head,
+static int write_rollup(struct rollup_builder *b, const struct rollup_head *head, bool checked,
 			struct rollup_sum *out)
 {
 	size_t n = b->touched.len, k = b->n_types;
@@ -160,13 +208,7 @@ static int write_rollup(struct rollup_builder *b, const struct rollup_head *head
 	}
 	if (!rows)
 		return -ENOMEM;
-	out->head.len = out->data.len = 0;
-	wire_put_varint(&out->head, (uint64_t)head->n_windows);
-	wire_put_varint(&out->head, (uint64_t)head->duration_ns);
-	wire_put_varint(&out->head, (uint64_t)head->period);
-	if (buf_error(&out->head))
-		return -ENOMEM;
-	return block_write(&b->writer, b->touched.data, rows, n, k, &out->data);
+	return rollup_write(&b->writer, head, b->touched.data, rows, n, k, checked, out);
 }
 
 /* Adds one sample type of all windows of the slot. */
@@ -213,11 +255,8 @@ int rollup_build(struct rollup_builder *b, struct reader *rd, struct rollup_sum 
 	for (uint32_t k = 0; r == 0 && k < n_types; k++)
 		r = add_type(b, rd, &sum->slot, k, &head, err);
 	sort_touched(b);
-	w = write_rollup(b, &head, sum); /* after a failure too, because it resets the values */
-	db_seal(&sum->head, rd->checked);
-	db_seal(&sum->data, rd->checked);
-	if (w == 0 && (buf_error(&sum->head) || buf_error(&sum->data)))
-		w = -ENOMEM;
+	/* after a failure too, because it resets the values */
+	w = write_rollup(b, &head, rd->checked, sum);
 	return r < 0 ? r : w;
 }
 

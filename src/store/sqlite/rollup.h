@@ -10,6 +10,7 @@
  * to eleven of ten minutes and the windows of less than ten minutes. Sums saturate like those of
  * windows; addition that saturates depends on the order only when totals approach 2^63.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@
 
 struct err;
 struct reader;
+struct rollup_head;
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -31,10 +33,11 @@ struct sqlite3_stmt;
 int rollup_search(struct sqlite3 *db, struct rollup_due *due, struct err *err);
 
 /*
- * Counts the windows of the slots and removes those with a single one, which gain nothing from a
- * rollup. Returns 0 or -errno.
+ * Counts the windows of the slots and removes those that get no rollup: with a single window, which
+ * gain nothing, and with a pack, which has the sum. Slots to pack stay, without a number. Returns 0
+ * or -errno.
  */
-int rollup_count_windows(struct sqlite3 *db, struct rollup_slots *slots, struct err *err);
+int rollup_count_windows(struct reader *rd, struct rollup_slots *slots, struct err *err);
 
 /*
  * Buffers for building, reused from slot to slot. Zero-initialize it. values has n_types numbers
@@ -70,6 +73,11 @@ void rollup_builder_fini(struct rollup_builder *b);
  */
 int rollup_build(struct rollup_builder *b, struct reader *rd, struct rollup_sum *sum,
 		 uint32_t n_types, uint32_t n_nodes, struct err *err);
+
+/* Encodes a sum of @n nodes, with checksums if @checked. Returns 0 or -ENOMEM. */
+int rollup_write(struct columns_writer *w, const struct rollup_head *head, const uint32_t *nodes,
+		 const int64_t *values, size_t n, size_t n_types, bool checked,
+		 struct rollup_sum *out);
 
 /*
  * Stores a rollup with @stmt (ROLLUP_PUT), unless a window was added to its slot since it was

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "store/sqlite/rollup_level.h"
 
-/* The slots of 6,400 series over a day, in 32 MiB. An import of more is searched for instead. */
+/* The slots of 6,000 series over a day, in 32 MiB. An import of more is searched for instead. */
 enum { MAX_SLOTS = 1000000 };
 
 void rollup_slots_fini(struct rollup_slots *s)
@@ -78,7 +78,7 @@ void rollup_due_add_slot(struct rollup_due *due, uint32_t series, int level, int
 void rollup_due_add(struct rollup_due *due, uint32_t series, int64_t time_ns)
 {
 	pthread_mutex_lock(&due->lock);
-	for (int level = 0; level < ROLLUP_N_LEVELS; level++)
+	for (int level = 0; level < ROLLUP_N_SLOTS; level++)
 		add_locked(due, series, level, rollup_start(time_ns, level));
 	pthread_mutex_unlock(&due->lock);
 }
@@ -119,7 +119,8 @@ static void rebuild_index(struct rollup_due *due)
 /* It ends before @before_ns, and gained nothing since the previous search. */
 static bool is_due(const struct rollup_due *due, const struct rollup_due_slot *s, int64_t before_ns)
 {
-	return s->round < due->round && s->start < rollup_start(before_ns, s->level);
+	return s->round < due->round &&
+	       s->start < rollup_start(before_ns - rollup_delay_ns(s->level), s->level);
 }
 
 bool rollup_due_any(struct rollup_due *due, int64_t before_ns)
@@ -138,12 +139,16 @@ bool rollup_due_any(struct rollup_due *due, int64_t before_ns)
 static int take_locked(struct rollup_due *due, int64_t before_ns, size_t limit,
 		       struct rollup_slots *out)
 {
-	size_t n = 0;
+	size_t n = 0, n_packs = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < due->slots.len; i++) {
 		const struct rollup_due_slot *s = &due->slots.data[i];
-		bool due_now = out->len < limit && is_due(due, s, before_ns);
+		bool is_pack = s->level == ROLLUP_PACK;
+		bool due_now = out->len < limit && (!is_pack || n_packs < ROLLUP_DUE_PACKS) &&
+			       is_due(due, s, before_ns);
+
+		n_packs += due_now && is_pack;
 
 		if (due_now && r == 0)
 			r = vec_push(out,

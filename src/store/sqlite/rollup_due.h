@@ -71,9 +71,13 @@ void rollup_due_forget(struct rollup_due *due);
  */
 bool rollup_due_any(struct rollup_due *due, int64_t before_ns);
 
+/* Slots to pack per call: a few tenths of a second of CPU. */
+enum { ROLLUP_DUE_PACKS = 512 };
+
 /*
- * Moves at most @limit slots to @out: those that end before @before_ns and gained nothing since the
- * previous call. n_windows and last_block are 0. Returns 0 or -ENOMEM.
+ * Moves at most @limit slots, with at most ROLLUP_DUE_PACKS to pack, to @out: those that end
+ * before @before_ns and gained nothing since the previous call. n_windows and last_block are 0.
+ * Returns 0 or -ENOMEM.
  */
 int rollup_due_take(struct rollup_due *due, int64_t before_ns, size_t limit,
 		    struct rollup_slots *out);

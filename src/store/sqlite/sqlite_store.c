@@ -106,9 +106,65 @@ static int put_rollups(void *ctx, struct err *err)
 	return day_put_rollups(s->day, s->sums, s->n, err);
 }
 
-static int settle_day(void *ctx, struct err *err)
+static int begin_rollups(void *ctx, struct err *err)
 {
-	return day_settle(ctx, err);
+	return day_begin_rollups(ctx, err);
+}
+
+/* Packs that share a transaction. A pack is about as large as the sums of its two hours together.
+ */
+enum { PACKS_PER_COMMIT = 32 };
+
+struct pack_job {
+	struct day *day;
+	struct day_pack_builder builder;
+	struct day_pack packs[PACKS_PER_COMMIT];
+	size_t n;
+};
+
+static void pack_job_fini(struct pack_job *j)
+{
+	day_pack_builder_fini(&j->builder);
+	for (size_t i = 0; i < PACKS_PER_COMMIT; i++)
+		day_pack_fini(&j->packs[i]);
+}
+
+static int put_packs(void *ctx, struct err *err)
+{
+	struct pack_job *j = ctx;
+
+	return day_put_packs(j->day, j->packs, j->n, err);
+}
+
+static int drop_packed(void *ctx, struct err *err)
+{
+	return day_drop_packed(ctx, err);
+}
+
+static int pack_day(struct sqlite_store *s, struct day *day, const struct rollup_slots *slots,
+		    struct err *err)
+{
+	_cleanup_(pack_job_fini) struct pack_job job = { .day = day };
+	size_t n_packs = 0;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < slots->len; i++) {
+		if (slots->data[i].level == ROLLUP_PACK) {
+			n_packs++;
+			job.packs[job.n].slot = slots->data[i];
+			r = day_build_pack(day, &job.packs[job.n], &job.builder, err);
+			job.n += r == 0 && job.packs[job.n].n_windows;
+		}
+		if (r < 0 || !job.n || (job.n < PACKS_PER_COMMIT && i + 1 < slots->len))
+			continue;
+		r = writer_run(s->writer, put_packs, &job, err);
+		job.n = 0;
+	}
+	if (r < 0 || n_packs == ROLLUP_DUE_PACKS) /* more follow, whose blocks share pages */
+		return r;
+	while ((r = writer_run(s->writer, drop_packed, day, err)) > 0)
+		;
+	return r;
 }
 
 /*
@@ -123,19 +179,21 @@ static int roll_up_day(struct sqlite_store *s, struct day *day, int64_t before_n
 
 	if (!day_has_rollups(day, before_ns))
 		return 0;
-	r = writer_run(s->writer, settle_day, day, err);
+	r = writer_run(s->writer, begin_rollups, day, err);
 	if (r == 0)
 		r = day_find_rollups(day, before_ns, &slots, err);
 
 	for (size_t i = 0; r == 0 && i < slots.len; i++) {
-		job.sums[job.n].slot = slots.data[i];
-		r = day_build_rollup(day, &job.sums[job.n++], &job.builder, err);
-		if (r < 0 || (job.n < ROLLUPS_PER_COMMIT && i + 1 < slots.len))
+		if (slots.data[i].level < ROLLUP_N_LEVELS) {
+			job.sums[job.n].slot = slots.data[i];
+			r = day_build_rollup(day, &job.sums[job.n++], &job.builder, err);
+		}
+		if (r < 0 || !job.n || (job.n < ROLLUPS_PER_COMMIT && i + 1 < slots.len))
 			continue;
 		r = writer_run(s->writer, put_rollups, &job, err);
 		job.n = 0;
 	}
-	return r;
+	return r < 0 ? r : pack_day(s, day, &slots, err);
 }
 
 static int sqlite_store_roll_up(struct store *base, int64_t before_ns, struct err *err)

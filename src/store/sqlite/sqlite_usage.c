@@ -27,6 +27,9 @@ static const struct {
 	const char *table, *sql;
 } queries[STORE_USAGE_PARTS] = {
 	[STORE_USAGE_BLOCKS] = { "blocks", "SELECT sum(length(data)) FROM blocks" },
+	[STORE_USAGE_PACKS] = { "packs",
+				"SELECT coalesce(sum(length(heads)), 0) +"
+				" (SELECT coalesce(sum(length(data)), 0) FROM packed) FROM packs" },
 	[STORE_USAGE_WINDOWS] = { "windows", "SELECT sum(length(head)) FROM windows" },
 	[STORE_USAGE_STRINGS] = { "chunks", "SELECT sum(length(data)) FROM chunks WHERE kind=0" },
 	[STORE_USAGE_FRAMES] = { "chunks", "SELECT sum(length(data)) FROM chunks WHERE kind=1" },
@@ -44,7 +47,7 @@ static const struct {
 static int read_part(struct sqlite3 *db, int part, uint64_t *out, struct err *err)
 {
 	int64_t there = 0, bytes = 0;
-	char sql[128];
+	char sql[256];
 	int r;
 
 	snprintf(sql, sizeof(sql), "SELECT count(*) FROM sqlite_schema WHERE name='%s'",
@@ -56,15 +59,26 @@ static int read_part(struct sqlite3 *db, int part, uint64_t *out, struct err *er
 	return r;
 }
 
+/* Files written by older versions have no packs. */
+static const char *const settled_series[2] = {
+	"SELECT series FROM windows WHERE series=?1",
+	"SELECT series FROM windows WHERE series=?1"
+	" UNION ALL SELECT series FROM packs WHERE series=?1",
+};
+static const char *const count_series[2] = {
+	"SELECT count(DISTINCT series) FROM windows",
+	"SELECT count(*) FROM (SELECT series FROM windows UNION SELECT series FROM packs)",
+};
+
 /* Counts the series of the windows that arrived last and are in no other window. */
-static int count_new_series(struct sqlite3 *db, int64_t *io_n, struct err *err)
+static int count_new_series(struct sqlite3 *db, bool has_packs, int64_t *io_n, struct err *err)
 {
 	_cleanup_(arrivals_fini) struct arrivals a = { 0 };
 	struct sqlite3_stmt *find = NULL;
 	int r = arrivals_read(&a, db, err);
 
 	if (r == 0)
-		r = db_prepare(db, "SELECT 1 FROM windows WHERE series=? LIMIT 1", &find, err);
+		r = db_prepare(db, settled_series[has_packs], &find, err);
 	for (size_t i = 0; r == 0 && i < a.windows.len; i++) {
 		if (i && a.windows.data[i].series == a.windows.data[i - 1].series)
 			continue;
@@ -81,12 +95,15 @@ static int count_new_series(struct sqlite3 *db, int64_t *io_n, struct err *err)
 static int read_parts(struct sqlite3 *db, struct store_usage_day *out, struct err *err)
 {
 	int64_t n_series = 0;
-	int r = db_count_windows(db, &out->n_windows, err);
+	int format = 0, r = db_format(db, &format, err);
+	bool has_packs = format >= DB_FORMAT_PACKS;
 
 	if (r == 0)
-		r = db_number(db, "SELECT count(DISTINCT series) FROM windows", &n_series, err);
+		r = db_count_windows(db, &out->n_windows, err);
 	if (r == 0)
-		r = count_new_series(db, &n_series, err);
+		r = db_number(db, count_series[has_packs], &n_series, err);
+	if (r == 0)
+		r = count_new_series(db, has_packs, &n_series, err);
 	for (int i = 0; r == 0 && i < STORE_USAGE_PARTS; i++)
 		r = read_part(db, i, &out->parts[i], err);
 	out->n_series = (uint64_t)n_series;

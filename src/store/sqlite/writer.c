@@ -329,7 +329,7 @@ static int run(struct writer *w, struct job *j, struct err *err)
 	sem_post(&w->work);
 	wait_for(&j->finished);
 	sem_destroy(&j->finished);
-	return j->r < 0 ? err_set(err, j->r, "%s", j->err.msg) : 0;
+	return j->r < 0 ? err_set(err, j->r, "%s", j->err.msg) : j->r;
 }
 
 int writer_append(struct writer *w, const char *tenant, const struct store_profile *profiles,

@@ -35,7 +35,7 @@ int writer_append(struct writer *w, const char *tenant, const struct store_profi
 		  size_t n, struct err *err);
 
 /*
- * Calls @fn in the writer thread, between its transactions, and returns 0 or its error. @fn has the
- * days to itself as far as writing is concerned. It must not call the writer.
+ * Calls @fn in the writer thread, between its transactions, and returns what it returns. @fn has
+ * the days to itself as far as writing is concerned. It must not call the writer.
  */
 int writer_run(struct writer *w, writer_fn fn, void *ctx, struct err *err);

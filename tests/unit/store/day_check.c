@@ -80,7 +80,7 @@ static void every_kind_of_damage_is_found(void **state)
 		{ "UPDATE windows SET block=77 WHERE block=1", "has no block" },
 		{ "DELETE FROM windows WHERE block=2", "of 6 windows" },
 		{ "DELETE FROM blocks WHERE id=2", "has no block" },
-		{ "UPDATE ids SET block=78 WHERE block=1", "profile's id" },
+		{ "INSERT INTO ids VALUES(1, 78)", "profile's id" },
 		{ "UPDATE profiles SET key=x'01' WHERE key=(SELECT max(key) FROM profiles)",
 		  "key of a profile" },
 		{ "INSERT INTO times VALUES(79, x'')", "sample times" },

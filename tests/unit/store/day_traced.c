@@ -303,7 +303,13 @@ static void a_file_without_the_index_gets_it(void **state)
 	struct day_check have;
 	struct store *s;
 
-	assert_int_equal(sqlite3_exec(db, "DROP TABLE traced", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_exec(
+			db,
+			"DROP TABLE traced; DROP TABLE packs; DROP TABLE packed; DROP TABLE gaps;"
+			"PRAGMA user_version=4",
+			NULL, NULL, NULL),
+		SQLITE_OK);
 	sqlite3_close(db);
 	assert_int_equal(day_check(path, NUMBER, &have, NULL), 0);
 	s = fixture_open(dir);

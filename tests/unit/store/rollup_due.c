@@ -34,7 +34,10 @@ static void a_slot_is_taken_once_it_is_quiet_and_over(void **state)
 	rollup_due_add(&due, 7, 127 * MINUTE);
 	assert_int_equal(take(&due, INT64_MAX, 100), 0);
 	assert_int_equal(take(&due, INT64_MAX, 1), 1);
-	assert_int_equal(take(&due, INT64_MAX, 100), 1);
+	/* two hours without a pack, which is due an hour later */
+	assert_int_equal(take(&due, 300 * MINUTE - 1, 100), 1);
+	assert_int_equal(take(&due, 300 * MINUTE - 1, 100), 0);
+	assert_int_equal(take(&due, 300 * MINUTE, 100), 1);
 	assert_int_equal(take(&due, INT64_MAX, 100), 0);
 	rollup_due_fini(&due);
 }
