@@ -130,6 +130,7 @@ static int start(struct table_client *c, struct running *run, const struct fair_
 		.len = sizeof(body),
 		.n_fds = 1,
 		.timeout_ms = c->opts.timeout_ms,
+		.cpu_ms = c->opts.cpu_ms,
 		.payers = { 0, reader_payer(q->owner) },
 		.answer = on_question,
 		.ctx = run,

@@ -21,10 +21,11 @@ struct role_pool;
 struct table_client;
 
 struct table_client_opts {
-	struct role_pool *pool; /* of reader_role; borrowed until table_client_free() */
-	unsigned int n_readers; /* that work on tables at a time; at most TABLE_READERS_MAX */
-	size_t table_bytes;     /* limit of a table */
-	unsigned int timeout_ms;
+	struct role_pool *pool;  /* of reader_role; borrowed until table_client_free() */
+	unsigned int n_readers;  /* that work on tables at a time; at most TABLE_READERS_MAX */
+	size_t table_bytes;      /* limit of a table */
+	unsigned int timeout_ms; /* of a table */
+	unsigned int cpu_ms;     /* CPU time of a table */
 	/* Returns the descriptor of @file, borrowed; -1 if it is gone. */
 	int (*open)(void *ctx, uint32_t file);
 	/*

@@ -19,6 +19,7 @@
 #include "base/err.h"
 #include "base/thread.h"
 #include "base/vec.h"
+#include "roles/budget.h"
 #include "roles/killed.h"
 #include "roles/launcher.h"
 #include "roles/payers.h"
@@ -41,7 +42,7 @@ struct role_exchange {
 	pid_t pid;
 	int sock;
 	bool is_busy, has_started; /* has_started: its HELLO came */
-	uint64_t began_ns;         /* of the exchange; the child's start if that is later */
+	struct role_budget budget; /* of the exchange; until HELLO, of the child's start */
 	uint32_t id;               /* of the request */
 	int state;                 /* as role_exchange_poll() returns it */
 	struct role_request request;
@@ -94,7 +95,7 @@ static int add_child(struct role_pool *p, struct err *err)
 		return r;
 	}
 	x->pool = p;
-	x->began_ns = clock_monotonic_ns();
+	x->budget = (struct role_budget){ .began_ns = clock_monotonic_ns(), .wall_ms = START_MS };
 	p->counters.started++;
 	return 0;
 }
@@ -231,6 +232,14 @@ static int send_request(struct role_exchange *x, const struct role_request *requ
 				 request->n_fds, MSG_DONTWAIT);
 }
 
+static void begin_job(struct role_exchange *x, uint64_t used_cpu_ns)
+{
+	x->budget = (struct role_budget){ .began_ns = clock_monotonic_ns(),
+					  .began_cpu_ns = used_cpu_ns,
+					  .wall_ms = x->request.timeout_ms,
+					  .cpu_ms = x->request.cpu_ms };
+}
+
 /* Returns a child that has received the request, or NULL with the reason in *@out_error. */
 static struct role_exchange *begin(struct role_pool *p, const struct role_request *request,
 				   uint64_t until_ns, int *out_error)
@@ -274,7 +283,7 @@ int role_pool_start(struct role_pool *p, const struct role_request *request, uns
 	x->request = *request;
 	x->state = -EAGAIN;
 	if (x->has_started)
-		x->began_ns = clock_monotonic_ns();
+		begin_job(x, request->cpu_ms ? role_budget_cpu_ns(x->pid) : 0);
 	*out = x;
 	return 0;
 }
@@ -286,7 +295,8 @@ static int on_hello(struct role_exchange *x)
 	if (x->has_started)
 		return -EBADMSG;
 	x->has_started = true;
-	x->began_ns = clock_monotonic_ns();
+	/* the CPU time of its start counts, because the job may be running by now */
+	begin_job(x, 0);
 	pthread_mutex_lock(&p->lock);
 	p->n_failed_starts = 0;
 	p->next_start_ns = 0;
@@ -347,17 +357,18 @@ static int handle(struct role_exchange *x)
 	}
 }
 
-static uint64_t deadline_ns(const struct role_exchange *x)
+static bool is_over(const struct role_exchange *x)
 {
-	uint64_t ms = x->has_started ? x->request.timeout_ms : START_MS;
+	uint64_t now_ns = clock_monotonic_ns();
 
-	return x->began_ns + ms * CLOCK_MS_NS;
+	return role_budget_deadline_ns(&x->budget, x->pid, now_ns) == now_ns;
 }
 
 /* Receives and handles one message. Returns the same values as role_exchange_poll(). */
 static int step(struct role_exchange *x, uint64_t until_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns(), end_ns = deadline_ns(x);
+	uint64_t now_ns = clock_monotonic_ns();
+	uint64_t end_ns = role_budget_deadline_ns(&x->budget, x->pid, now_ns);
 	uint64_t stop_ns = end_ns < until_ns ? end_ns : until_ns;
 	struct pollfd p = { .fd = x->sock, .events = POLLIN };
 	uint64_t wait_ns = stop_ns > now_ns ? stop_ns - now_ns : 0;
@@ -366,14 +377,14 @@ static int step(struct role_exchange *x, uint64_t until_ns)
 	int r;
 
 	if (ppoll(&p, 1, &wait, NULL) <= 0)
-		return clock_monotonic_ns() >= end_ns ? -ETIMEDOUT : -EAGAIN;
+		return is_over(x) ? -ETIMEDOUT : -EAGAIN;
 	r = role_message_receive(x->sock, &x->in, MSG_DONTWAIT);
 	if (r == 0) {
 		r = handle(x);
 		if (r != 0)
 			role_message_close_fds(&x->in);
 	}
-	return r == -EAGAIN && now_ns >= end_ns ? -ETIMEDOUT : r;
+	return r == -EAGAIN && now_ns == end_ns ? -ETIMEDOUT : r;
 }
 
 static void settle_payers(struct role_exchange *x)

@@ -56,6 +56,12 @@ struct role_request {
 	size_t n_fds;
 	unsigned int timeout_ms; /* of the job, from when the child can run it */
 	/*
+	 * CPU time of the job; 0: only timeout_ms counts. A job that others keep from the CPUs is
+	 * slow through no fault of its own, so what it computes is limited by this, and timeout_ms
+	 * is for one that hangs.
+	 */
+	unsigned int cpu_ms;
+	/*
 	 * Failures are charged to payers[0], the object (a device, a process), and to payers[1],
 	 * its owner (a user), whose first three are free. 0: no payer.
 	 */

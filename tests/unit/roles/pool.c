@@ -20,9 +20,9 @@
 
 /* ---- the child ----------------------------------------------------------------------------- */
 
-enum job { ECHO = 1, HANG, CRASH, GARBAGE, STALE, PARTS, ASK, MEMFD, SIZE };
+enum job { ECHO = 1, HANG, CRASH, GARBAGE, STALE, PARTS, ASK, MEMFD, SIZE, COMPUTE };
 
-enum { N_PARTS = 10, TIMEOUT_MS = 20000 };
+enum { N_PARTS = 10, TIMEOUT_MS = 20000, COMPUTE_MS = 20, CPU_MS = 200 };
 
 static int job_echo(struct role_call *call)
 {
@@ -35,6 +35,21 @@ static int job_hang(struct role_call *call)
 {
 	for (volatile int forever = 1; forever;)
 		;
+	return 0;
+}
+
+/* Uses COMPUTE_MS of CPU time. */
+static int job_compute(struct role_call *call)
+{
+	struct timespec t;
+	uint64_t began = 0, now;
+
+	do {
+		if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) < 0)
+			return -errno;
+		now = (uint64_t)t.tv_sec * CLOCK_SECOND_NS + (uint64_t)t.tv_nsec;
+		began = began ? began : now;
+	} while (now - began < COMPUTE_MS * CLOCK_MS_NS);
 	return 0;
 }
 
@@ -108,6 +123,7 @@ static const struct role_job jobs[] = {
 	{ ECHO, 0, job_echo },       { HANG, 0, job_hang },   { CRASH, 0, job_crash },
 	{ GARBAGE, 0, job_garbage }, { STALE, 0, job_stale }, { PARTS, 0, job_parts },
 	{ ASK, 0, job_ask },         { MEMFD, 0, job_memfd }, { SIZE, 8, job_size },
+	{ COMPUTE, 0, job_compute },
 };
 
 const struct role pool_test_role = {
@@ -224,6 +240,67 @@ static void a_child_that_hangs_is_replaced(void **state)
 	assert_int_equal(call(p, HANG, 20), -ETIMEDOUT);
 	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
 	assert_int_equal(counters(p).timeouts, 2);
+	role_pool_free(p);
+}
+
+static void a_child_that_computes_too_much_is_replaced(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	struct role_request request = { .timeout_ms = 2 * TIMEOUT_MS, .cpu_ms = CPU_MS };
+	uint64_t began_ns = clock_monotonic_ns();
+	struct role_exchange *x;
+
+	/* what earlier jobs of the child used does not count */
+	request.kind = COMPUTE;
+	for (int i = 0; i < 2 * CPU_MS / COMPUTE_MS; i++) {
+		assert_int_equal(role_pool_call(p, &request, &x), 0);
+		role_exchange_end(x);
+	}
+	request.kind = HANG;
+	assert_int_equal(role_pool_call(p, &request, &x), -ETIMEDOUT);
+	assert_true(clock_monotonic_ns() - began_ns < TIMEOUT_MS * (uint64_t)CLOCK_MS_NS);
+	assert_int_equal(counters(p).timeouts, 1);
+	assert_int_equal(counters(p).started, 2);
+	role_pool_free(p);
+}
+
+/* Others have the CPUs for longer than a job may compute: here, the child is stopped meanwhile. */
+static void a_child_that_is_kept_from_the_cpus_is_waited_for(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	const struct role_request request = {
+		.kind = COMPUTE,
+		.timeout_ms = TIMEOUT_MS,
+		.cpu_ms = CPU_MS,
+	};
+	struct role_exchange *x;
+	int r;
+
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	assert_int_equal(kill(role_pool_pid(p), SIGSTOP), 0);
+	assert_int_equal(role_pool_start(p, &request, 0, &x), 0);
+	assert_int_equal(role_exchange_poll(x, 2 * CPU_MS), -EAGAIN);
+	assert_int_equal(kill(role_pool_pid(p), SIGCONT), 0);
+	do
+		r = role_exchange_poll(x, TIMEOUT_MS);
+	while (r == -EAGAIN);
+	assert_int_equal(r, 0);
+	role_exchange_end(x);
+	assert_int_equal(counters(p).timeouts, 0);
+	role_pool_free(p);
+}
+
+/* The CPU time is not used up, but the other limit is. */
+static void a_child_that_sleeps_is_replaced(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	const struct role_request request = { .kind = ECHO, .timeout_ms = 20, .cpu_ms = 60000 };
+	struct role_exchange *x;
+
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	assert_int_equal(kill(role_pool_pid(p), SIGSTOP), 0);
+	assert_int_equal(role_pool_call(p, &request, &x), -ETIMEDOUT);
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
 	role_pool_free(p);
 }
 
@@ -558,6 +635,9 @@ int test_pool(void)
 		TEST(a_request_is_answered),
 		TEST(a_descriptor_reaches_the_job),
 		TEST(a_child_that_hangs_is_replaced),
+		TEST(a_child_that_computes_too_much_is_replaced),
+		TEST(a_child_that_is_kept_from_the_cpus_is_waited_for),
+		TEST(a_child_that_sleeps_is_replaced),
 		TEST(garbage_and_crashes_cost_one_request),
 		TEST(parts_arrive_in_order),
 		TEST(a_question_is_answered_with_a_descriptor),
