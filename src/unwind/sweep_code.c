@@ -128,11 +128,13 @@ int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, u
 			 uint64_t len, bool whole)
 {
 	struct unwind_sweep_gap gap = { .first = sw->n_bytes, .whole = whole };
+	const struct unwind_sweep_gap *last;
 	int r;
 
 	if (len > UNWIND_SWEEP_MAX - sw->n_bytes || !open_gap(&gap, img, file_off, len))
 		return 0;
-	if (sw->gaps.len && gap.vaddr < sw->gaps.data[sw->gaps.len - 1].vaddr)
+	last = sw->gaps.len ? &sw->gaps.data[sw->gaps.len - 1] : NULL;
+	if (last && (gap.vaddr < last->vaddr || gap.vaddr - last->vaddr < last->len))
 		return 0;
 	r = vec_push(&sw->gaps, gap);
 	if (!r)

@@ -105,8 +105,8 @@ bool unwind_sweep_never_returns(const struct unwind_sweep *sw, const struct x86_
 
 /*
  * Adds [file_off, +len) of @img, which has no rows. Gaps come in ascending order; those that would
- * exceed UNWIND_SWEEP_MAX are ignored. @whole: the gap is full of code to which only pointers lead,
- * as if CFI was omitted; otherwise it may contain data. Returns 0 or -ENOMEM.
+ * exceed UNWIND_SWEEP_MAX or overlap are ignored. @whole: the gap is full of code to which only
+ * pointers lead, as if CFI was omitted; otherwise it may contain data. Returns 0 or -ENOMEM.
  */
 int unwind_sweep_add_gap(struct unwind_sweep *sw, const struct elf_image *img, uint64_t file_off,
 			 uint64_t len, bool whole);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/sweep_code.h"
 
+#include <stddef.h>
 #include <string.h>
 
+#include "elf/image.h"
 #include "tests/test.h"
+#include "tests/unit/unwind/code_file.h"
 #include "tests/x86_64.h"
 
 #define GAP(bytes)                                                                                 \
@@ -65,6 +68,30 @@ static void the_gap_of_an_address_is_found(void **state)
 	vec_fini(&sw.gaps);
 }
 
+/* Sections may overlap, which would hide the end of a gap behind the start of another one. */
+static void gaps_do_not_overlap(void **state)
+{
+	enum { AT = offsetof(struct code_file, code) };
+	uint8_t code[CODE_LEN];
+	struct unwind_sweep sw = { 0 };
+	struct code_file f;
+	struct elf_image *img;
+
+	memset(code, 0x55, sizeof(code)); /* push %rbp */
+	code_file_open(&f, code, sizeof(code), &img);
+	assert_int_equal(unwind_sweep_add_gap(&sw, img, AT, 64, true), 0);
+	assert_int_equal(unwind_sweep_add_gap(&sw, img, AT, 8, true), 0);
+	assert_int_equal(unwind_sweep_add_gap(&sw, img, AT + 16, 8, true), 0);
+	assert_int_equal(unwind_sweep_add_gap(&sw, img, AT + 63, 8, true), 0);
+	assert_int_equal(sw.gaps.len, 1);
+	assert_int_equal(unwind_sweep_add_gap(&sw, img, AT + 64, 8, true), 0);
+	assert_int_equal(sw.gaps.len, 2);
+	assert_int_equal(sw.n_bytes, 72);
+	assert_ptr_equal(unwind_sweep_gap_at(&sw, CODE_VADDR + AT + 63), &sw.gaps.data[0]);
+	unwind_sweep_fini(&sw);
+	elf_image_free(img);
+}
+
 TEST_GROUP_OF_X86_64(test_sweep_code, TEST(padding_ends_where_code_begins),
 		     TEST(an_instruction_ends_before_a_function),
-		     TEST(the_gap_of_an_address_is_found))
+		     TEST(the_gap_of_an_address_is_found), TEST(gaps_do_not_overlap))
