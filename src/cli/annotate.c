@@ -8,6 +8,7 @@
  * text. An executable is used only if its build id is the recorded one.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -79,14 +80,29 @@ void annotate_put_numbers(struct annotate_view *v, int64_t self, int64_t total)
 
 bool annotate_is_function(const struct annotate_view *v, const char *name)
 {
+	uint32_t id;
+
+	return profile_find_string(v->p, name, strlen(name), &id) == 0 &&
+	       v->strings[id].is_function;
+}
+
+static int describe_strings(struct annotate_view *v)
+{
+	v->strings = calloc(profile_n_strings(v->p), sizeof(*v->strings));
+	if (!v->strings)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < profile_n_functions(v->p); i++) {
 		const struct profile_function *f = profile_function(v->p, i);
+		uint32_t *first = &v->strings[f->file].first_line;
 
-		if (v->matched[i] && (!strcmp(profile_string(v->p, f->name), name) ||
-				      !strcmp(profile_string(v->p, f->system_name), name)))
-			return true;
+		if (!v->matched[i])
+			continue;
+		v->strings[f->name].is_function = true;
+		v->strings[f->system_name].is_function = true;
+		if (f->start_line && (!*first || f->start_line < *first))
+			*first = f->start_line;
 	}
-	return false;
+	return 0;
 }
 
 /* ---- executables ------------------------------------------------------------------------- */
@@ -95,8 +111,10 @@ static int add_binaries(struct annotate_view *v, const struct annotate_args *a,
 			struct symbolizer *s)
 {
 	for (size_t i = 0; i < function_lines_n_addresses(v->lines); i++) {
-		struct annotate_binary b = { .mapping =
-						     function_lines_address(v->lines, i)->mapping };
+		struct annotate_binary b = {
+			.mapping = function_lines_address(v->lines, i)->mapping,
+			.first = i,
+		};
 		struct err why = { 0 };
 
 		if (v->binaries.len && v->binaries.data[v->binaries.len - 1].mapping == b.mapping)
@@ -116,16 +134,8 @@ static void view_fini(struct annotate_view *v)
 	for (size_t i = 0; i < v->binaries.len; i++)
 		recorded_file_free(v->binaries.data[i].file);
 	vec_fini(&v->binaries);
-	vec_fini(&v->md5s);
+	free(v->strings);
 	buf_fini(&v->out);
-}
-
-static bool has_md5(const struct annotate_view *v, uint32_t file)
-{
-	for (size_t i = 0; i < v->md5s.len; i++)
-		if (v->md5s.data[i].file == file)
-			return true;
-	return false;
 }
 
 /* Stores the MD5s of the files that the functions are in. */
@@ -135,18 +145,14 @@ static int on_frames(void *ctx, size_t cookie, const struct symbol_frame *frames
 
 	(void)cookie;
 	for (size_t k = 0; k < n; k++) {
-		if (!frames[k].md5)
-			continue;
-		for (size_t i = 0; i < function_lines_count(v->lines); i++) {
-			struct annotate_md5 m = { function_lines_at(v->lines, i)->file, { 0 } };
+		const char *file = frames[k].file;
+		uint32_t id;
 
-			if (has_md5(v, m.file) ||
-			    strcmp(profile_string(v->p, m.file), frames[k].file) != 0)
-				continue;
-			memcpy(m.md5, frames[k].md5, sizeof(m.md5));
-			if (vec_push(&v->md5s, m) < 0)
-				return -ENOMEM;
-		}
+		if (!frames[k].md5 || profile_find_string(v->p, file, strlen(file), &id) < 0 ||
+		    v->strings[id].has_md5)
+			continue;
+		memcpy(v->strings[id].md5, frames[k].md5, sizeof(v->strings[id].md5));
+		v->strings[id].has_md5 = true;
 	}
 	return 0;
 }
@@ -160,12 +166,14 @@ static int find_md5s(struct annotate_view *v, struct annotate_binary *b)
 	} vaddrs = { 0 };
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && b->file && i < function_lines_n_addresses(v->lines); i++) {
+	for (size_t i = b->first; r == 0 && b->file && i < function_lines_n_addresses(v->lines);
+	     i++) {
 		const struct function_address *at = function_lines_address(v->lines, i);
 		uint64_t vaddr;
 
-		if (at->mapping == b->mapping && vaddrs.len < ADDRESSES_MAX &&
-		    recorded_file_vaddr(b->file, at->address, &vaddr) == 0)
+		if (at->mapping != b->mapping || vaddrs.len == ADDRESSES_MAX)
+			break;
+		if (recorded_file_vaddr(b->file, at->address, &vaddr) == 0)
 			r = vec_push(&vaddrs, vaddr);
 	}
 	if (r == 0 && vaddrs.len)
@@ -206,8 +214,10 @@ static int make_views(struct annotate_view *v, const struct annotate_args *a, st
 {
 	const struct symbolizer_opts opts = { 0 };
 	_cleanup_(symbolizer_freep) struct symbolizer *s = NULL;
-	int r = symbolizer_new(&s, &opts);
+	int r = describe_strings(v);
 
+	if (r == 0)
+		r = symbolizer_new(&s, &opts);
 	if (r == 0)
 		r = add_binaries(v, a, s);
 	for (size_t i = 0; r == 0 && i < v->binaries.len; i++)

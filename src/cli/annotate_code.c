@@ -226,22 +226,11 @@ static void put_function(struct code *c, const char *name)
 
 /* ---- functions --------------------------------------------------------------------------- */
 
-/* The first address of the functions in a mapping; their number if there is none. */
-static size_t first_address(const struct annotate_view *v, uint32_t mapping)
-{
-	size_t i = 0;
-
-	while (i < function_lines_n_addresses(v->lines) &&
-	       function_lines_address(v->lines, i)->mapping != mapping)
-		i++;
-	return i;
-}
-
-/* Prints the function at @vaddr. *@out_end is its end. */
-static int put_code_at(struct annotate_view *v, struct annotate_binary *b, uint64_t vaddr,
+/* Prints the function at @vaddr, which is that of address @i. *@out_end is its end. */
+static int put_code_at(struct annotate_view *v, struct annotate_binary *b, size_t i, uint64_t vaddr,
 		       uint64_t *out_end, struct err *err)
 {
-	_cleanup_(code_fini) struct code c = { .v = v, .b = b };
+	_cleanup_(code_fini) struct code c = { .v = v, .b = b, .address = i };
 	const char *position;
 	struct err why = { 0 };
 	int r = disasm_function(recorded_file_fd(b->file), vaddr, &c.insns, &why);
@@ -252,7 +241,6 @@ static int put_code_at(struct annotate_view *v, struct annotate_binary *b, uint6
 	r = find_places(&c);
 	if (r < 0)
 		return err_set(err, r, "\"%.120s\": %s", recorded_file_path(b->file), strerror(-r));
-	c.address = first_address(v, b->mapping);
 	*out_end = c.insns.end > vaddr ? c.insns.end : vaddr + 1;
 	/* the function itself is the outermost of the first instruction's functions */
 	position = c.insns.insns.len ? strrchr(c.places[0].position, ' ') : NULL;
@@ -271,8 +259,7 @@ static int put_binary(struct annotate_view *v, struct annotate_binary *b, struct
 		buf_put_byte(&v->out, '\n');
 		return 0;
 	}
-	for (size_t i = first_address(v, b->mapping);
-	     r == 0 && i < function_lines_n_addresses(v->lines); i++) {
+	for (size_t i = b->first; r == 0 && i < function_lines_n_addresses(v->lines); i++) {
 		const struct function_address *a = function_lines_address(v->lines, i);
 		uint64_t vaddr;
 
@@ -281,7 +268,7 @@ static int put_binary(struct annotate_view *v, struct annotate_binary *b, struct
 		if (!a->total || recorded_file_vaddr(b->file, a->address, &vaddr) < 0 ||
 		    vaddr < end)
 			continue;
-		r = put_code_at(v, b, vaddr, &end, err);
+		r = put_code_at(v, b, i, vaddr, &end, err);
 	}
 	return r;
 }

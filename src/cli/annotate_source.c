@@ -21,14 +21,6 @@ struct file_rows {
 	uint32_t shown; /* the last line that was printed; 0: none */
 };
 
-static const uint8_t *find_md5(const struct annotate_view *v, uint32_t file)
-{
-	for (size_t i = 0; i < v->md5s.len; i++)
-		if (v->md5s.data[i].file == file)
-			return v->md5s.data[i].md5;
-	return NULL;
-}
-
 /* ---- the head of a file ------------------------------------------------------------------ */
 
 static void put_note(struct annotate_view *v, const char *note)
@@ -63,7 +55,7 @@ static struct source_text *open_source(struct file_rows *f, uint32_t file, uint3
 	const struct source_query q = {
 		.path = profile_string(f->v->p, file),
 		.maps = f->v->source_maps,
-		.md5 = find_md5(f->v, file),
+		.md5 = f->v->strings[file].has_md5 ? f->v->strings[file].md5 : NULL,
 		.recorded_ns = meta->time_ns ? meta->time_ns + meta->duration_ns : 0,
 	};
 	struct source_text *text = NULL;
@@ -127,20 +119,6 @@ static void put_inlined(struct annotate_view *v, const struct function_line *row
 	buf_printf(&v->out, ":%u\n", row->inlined_line);
 }
 
-/* The first line to show of the functions in this file: where the first of them begins. */
-static uint32_t first_line(const struct annotate_view *v, uint32_t file, uint32_t before)
-{
-	uint32_t first = before;
-
-	for (uint32_t i = 0; i < profile_n_functions(v->p); i++) {
-		const struct profile_function *fn = profile_function(v->p, i);
-
-		if (v->matched[i] && fn->file == file && fn->start_line && fn->start_line < first)
-			first = fn->start_line;
-	}
-	return first;
-}
-
 static void put_rows(struct file_rows *f)
 {
 	uint32_t around = (uint32_t)f->v->context;
@@ -177,8 +155,8 @@ static void put_file(struct annotate_view *v, size_t i, size_t end)
 	buf_put_byte(&v->out, '\n');
 	text = open_source(&f, first->file, function_lines_at(v->lines, end - 1)->line);
 	annotate_put_columns(v, "    line");
-	start = first_line(v, first->file, first->line);
-	if (first->line && start < first->line)
+	start = v->strings[first->file].first_line;
+	if (start && start < first->line)
 		put_context(&f, start, start);
 	put_rows(&f);
 }

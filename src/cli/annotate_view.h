@@ -20,29 +20,30 @@ struct profile;
 /* An executable of the profile in which the functions were seen. */
 struct annotate_binary {
 	uint32_t mapping;           /* id in the profile */
+	size_t first;               /* its first address of the functions */
 	struct recorded_file *file; /* NULL: see why */
 	char why[200];
 };
 
-/* The MD5 of a source file when it was compiled. */
-struct annotate_md5 {
-	uint32_t file; /* string id */
-	uint8_t md5[16];
+/* The meaning of a string of the profile: nothing is searched for each line or instruction. */
+struct annotate_string {
+	uint32_t first_line; /* of a file: where the first of the functions begins; 0: unknown */
+	bool is_function;    /* the name of one of the functions */
+	bool has_md5;
+	uint8_t md5[16]; /* of a source file when it was compiled */
 };
 
 struct annotate_view {
 	const struct profile *p;
 	const struct function_lines *lines;
-	const uint8_t *matched; /* by function id */
-	const char *unit;       /* of the values */
+	const uint8_t *matched;          /* by function id */
+	struct annotate_string *strings; /* by string id */
+	const char *unit;                /* of the values */
 	const struct option_texts *source_maps;
 	uint64_t context; /* lines to show around those with a value */
 	struct {
 		VEC(struct annotate_binary);
 	} binaries; /* by mapping */
-	struct {
-		VEC(struct annotate_md5);
-	} md5s;
 	struct buf out;
 };
 

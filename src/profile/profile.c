@@ -152,6 +152,18 @@ int profile_add_string(struct profile *p, const char *s, size_t len, uint32_t *o
 	return strtab_add(p->strings, s, len, out_id);
 }
 
+int profile_find_string(const struct profile *p, const char *s, size_t len, uint32_t *out_id)
+{
+	_cleanup_(buf_fini) struct buf line = { 0 };
+	int r;
+
+	if (utf8_is_line(s, len))
+		return strtab_find(p->strings, s, len, out_id);
+	utf8_put_line(&line, s, len);
+	r = buf_error(&line);
+	return r < 0 ? r : strtab_find(p->strings, (const char *)line.data, line.len, out_id);
+}
+
 static int add_text(struct profile *p, const char *s, uint32_t *out_id)
 {
 	return profile_add_string(p, s, strlen(s), out_id);

@@ -237,6 +237,8 @@ uint32_t profile_comment(const struct profile *p, size_t i); /* string id */
 const char *profile_string(const struct profile *p, uint32_t id);
 size_t profile_string_len(const struct profile *p, uint32_t id);
 uint32_t profile_n_strings(const struct profile *p);
+/* Finds the string as which profile_add_string() stores @s. Returns 0; -ENOENT; -ENOMEM. */
+int profile_find_string(const struct profile *p, const char *s, size_t len, uint32_t *out_id);
 uint32_t profile_n_mappings(const struct profile *p);
 const struct profile_mapping *profile_mapping(const struct profile *p, uint32_t id);
 uint32_t profile_n_functions(const struct profile *p);

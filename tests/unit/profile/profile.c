@@ -216,6 +216,22 @@ static void every_string_is_a_line_that_is_safe_on_a_terminal(void **state)
 	profile_free(p);
 }
 
+static void strings_are_found_as_they_were_added(void **state)
+{
+	struct profile *p;
+	uint32_t id, found;
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_add_string(p, "a\033b\xff", 4, &id), 0);
+	assert_int_equal(profile_find_string(p, "a\033b\xff", 4, &found), 0);
+	assert_int_equal(found, id);
+	assert_int_equal(profile_find_string(p, "a b\xef\xbf\xbd", 6, &found), 0);
+	assert_int_equal(found, id);
+	assert_int_equal(profile_find_string(p, "a b", 3, &found), -ENOENT);
+	assert_int_equal(profile_find_string(p, "\xff", 1, &found), -ENOENT);
+	profile_free(p);
+}
+
 static void kinds_have_labels(void **state)
 {
 	assert_string_equal(profile_frame_kind_label(PROFILE_FRAME_KERNEL), "kernel");
@@ -245,4 +261,5 @@ TEST_GROUP(test_profile, TEST(equal_things_have_one_id),
 	   TEST(samples_with_other_labels_stay_apart), TEST(unknown_ids_are_refused),
 	   TEST(sample_types_are_fixed_by_the_first_sample),
 	   TEST(sums_saturate_at_the_end_of_their_range), TEST(kinds_have_labels),
-	   TEST(every_string_is_a_line_that_is_safe_on_a_terminal), TEST(memory_use_is_reported))
+	   TEST(every_string_is_a_line_that_is_safe_on_a_terminal),
+	   TEST(strings_are_found_as_they_were_added), TEST(memory_use_is_reported))
