@@ -7,9 +7,10 @@
 
 enum { VARINT_BYTES = 9, BITS = 7, CONTINUES = 0x80 };
 
+/* An event or a list may claim to end before the bytes of it that were read already. */
 static bool has(struct jfr_cursor *c, uint64_t n)
 {
-	if (c->bad || n > c->end - c->at)
+	if (c->bad || c->at > c->end || n > c->end - c->at)
 		c->bad = true;
 	return !c->bad;
 }

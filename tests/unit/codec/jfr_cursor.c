@@ -47,6 +47,20 @@ static void a_read_beyond_the_end_is_bad_and_stays_bad(void **state)
 	assert_int_equal(jfr_be64(&c), 0);
 }
 
+/* The length of an event may be less than what was read to learn it. */
+static void an_end_that_has_passed_is_bad(void **state)
+{
+	static const uint8_t bytes[4] = { 1, 2, 3, 4 };
+	struct jfr_cursor c = { .data = bytes, .at = 3, .end = 2 };
+
+	assert_int_equal(jfr_byte(&c), 0);
+	assert_true(c.bad);
+	assert_int_equal(c.at, 3);
+	c.bad = false;
+	jfr_skip(&c, 1);
+	assert_true(c.bad);
+}
+
 static void expect_text(const uint8_t *data, size_t len, const char *utf8)
 {
 	struct jfr_cursor c = over(data, len);
@@ -106,5 +120,6 @@ static void names_are_compared_in_every_encoding(void **state)
 }
 
 TEST_GROUP(test_jfr_cursor, TEST(integers_have_up_to_nine_bytes),
-	   TEST(a_read_beyond_the_end_is_bad_and_stays_bad), TEST(texts_become_utf8),
-	   TEST(malformed_texts_are_bad), TEST(names_are_compared_in_every_encoding))
+	   TEST(a_read_beyond_the_end_is_bad_and_stays_bad), TEST(an_end_that_has_passed_is_bad),
+	   TEST(texts_become_utf8), TEST(malformed_texts_are_bad),
+	   TEST(names_are_compared_in_every_encoding))
