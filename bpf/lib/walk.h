@@ -232,8 +232,10 @@ WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 		return WALK_STOP;
 	if (w->process.generated_pending)
 		return WALK_NEED_MAPPINGS;
-	if (w->mapping.kind != MAPPING_ANONYMOUS)
-		return lang_step_generated(w, which, MAPPING_LANG_OF(w->mapping.kind), 0);
+	if (w->mapping.kind != MAPPING_ANONYMOUS) {
+		r = lang_step_generated(w, which, MAPPING_LANG_OF(w->mapping.kind), 0);
+		return r == WALK_OTHER ? walk_fail(w, WALK_ERR_BAD_TABLE) : r;
+	}
 	r = lang_step_anonymous(w, which, 0);
 	if (r != WALK_OTHER)
 		return r;

@@ -579,6 +579,23 @@ static void class_data_is_cached_for_one_walk_only(void **state)
 	free(jvms);
 }
 
+static void code_of_a_language_that_does_not_exist_is_an_error(void **state)
+{
+	const struct unwind_mapping map = { .start = CODE,
+					    .end = CODE + CODE_LEN,
+					    .kind = MAPPING_LANG_KIND(0xff, 0) };
+	const uint64_t *words;
+	bool complete;
+	struct scene s;
+
+	begin(&s);
+	assert_int_equal(unwind_tables_add_mappings(s.tables, &map, 1, &s.in.process), 0);
+	assert_int_equal(unwind_walk(s.walker, &s.in, &words, &complete), 1);
+	assert_int_equal(words[0], FRAME_WORD(FRAME_ERROR, WALK_ERR_BAD_TABLE));
+	assert_false(complete);
+	end(&s);
+}
+
 TEST_GROUP_OF_X86_64(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still_valid),
 		     TEST(reads_nothing_below_a_copy_later),
 		     TEST(does_not_mix_in_the_stack_of_another_call),
@@ -595,4 +612,5 @@ TEST_GROUP_OF_X86_64(test_walk, TEST(reads_the_stack_beyond_a_copy_that_is_still
 		     TEST(a_list_that_was_not_read_with_the_copy_is_not_read_later),
 		     TEST(a_list_that_was_read_with_the_copy_is_used),
 		     TEST(a_list_is_omitted_while_a_stack_is_being_switched),
-		     TEST(class_data_is_cached_for_one_walk_only))
+		     TEST(class_data_is_cached_for_one_walk_only),
+		     TEST(code_of_a_language_that_does_not_exist_is_an_error))
