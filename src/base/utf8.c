@@ -40,9 +40,29 @@ size_t utf8_valid(const char *s, size_t len)
 	return i;
 }
 
-static bool is_control(uint32_t code)
+/*
+ * Ranges that no name needs and that make a line look like another one: control characters, marks
+ * and overrides of the direction, ends of lines and paragraphs, and what is invisible or no
+ * character at all. Joiners (U+200C, U+200D) are letters' own.
+ */
+static const struct {
+	uint32_t first, last;
+} unsafe[] = {
+	{ 0x7f, 0x9f },     { 0xad, 0xad },     { 0x61c, 0x61c },     { 0x200b, 0x200b },
+	{ 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f },   { 0xfdd0, 0xfdef },
+	{ 0xfeff, 0xfeff }, { 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff },
+};
+
+static bool is_unsafe(uint32_t code)
 {
-	return code < 0x20 || (code >= 0x7f && code < 0xa0);
+	if (code >= 0x20 && code < 0x7f)
+		return false;
+	if (code < 0x20 || (code & 0xfffe) == 0xfffe)
+		return true;
+	for (size_t i = 0; i < sizeof(unsafe) / sizeof(unsafe[0]); i++)
+		if (code <= unsafe[i].last)
+			return code >= unsafe[i].first;
+	return false;
 }
 
 /* True if eight bytes are all printable ASCII. May return false for some that are. */
@@ -67,7 +87,7 @@ bool utf8_is_line(const char *s, size_t len)
 		if (len - i >= n && is_plain_word(p + i))
 			continue;
 		n = utf8_at(p + i, len - i, &code);
-		if (!n || is_control(code))
+		if (!n || is_unsafe(code))
 			return false;
 	}
 	return true;
@@ -83,7 +103,7 @@ void utf8_put_line(struct buf *out, const char *s, size_t len)
 		if (!n) {
 			buf_put_str(out, "\xef\xbf\xbd");
 			n = 1;
-		} else if (is_control(code)) {
+		} else if (is_unsafe(code)) {
 			buf_put_byte(out, ' ');
 		} else {
 			buf_put(out, p + i, n);

@@ -21,8 +21,9 @@ size_t utf8_valid(const char *s, size_t len);
 void utf8_put(struct buf *out, const char *s, size_t len);
 
 /*
- * Appends @s as one line that is safe on a terminal: each control character (C0, DEL, C1)
- * becomes a space and each invalid byte U+FFFD.
+ * Appends @s as one line that is safe on a terminal and looks like what it is: each control
+ * character (C0, DEL, C1), and each one that ends lines, changes their direction or is invisible,
+ * becomes a space, and each invalid byte U+FFFD.
  */
 void utf8_put_line(struct buf *out, const char *s, size_t len);
 

@@ -148,11 +148,14 @@ static int lay_out(struct writer *w)
 
 /* ---- text -------------------------------------------------------------------- */
 
-/* XML 1.0 cannot represent C0 controls, U+FFFE and U+FFFF even with an escape. */
+/* XML 1.0 cannot represent C0 controls, U+FFFE and U+FFFF even with an escape, nor "]]>" in text.
+ */
 static void put_char(struct buf *out, const char *s, size_t n, uint32_t code)
 {
 	if (code == '<')
 		buf_put_str(out, "&lt;");
+	else if (code == '>')
+		buf_put_str(out, "&gt;");
 	else if (code == '&')
 		buf_put_str(out, "&amp;");
 	else if (code == '"')

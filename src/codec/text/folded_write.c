@@ -2,7 +2,8 @@
 /*
  * Samples that differ in labels, addresses or lines may give the same text, so the text of each
  * sample is interned and its values are summed before any line is written. The output is UTF-8
- * without control characters, and `;` in a name, which would separate frames, becomes `:`.
+ * without control characters, and `;` in a name, which would separate frames, becomes `:`; a mark
+ * at the end of a name, `_[k]`, becomes `_(k]`.
  *
  * Sorting makes the output of equal profiles equal, which diff tools and tests rely on. Marks are
  * those of flamegraph.pl's --colors=java; no mark exists for other kinds.
@@ -24,6 +25,8 @@
 #include "codec/common/format_codec.h"
 #include "profile/frame_name.h"
 #include "profile/profile.h"
+
+enum { MARK_LEN = 4 };
 
 struct folded {
 	const struct profile *p;
@@ -49,7 +52,17 @@ static void folded_fini(struct folded *f)
 	vec_fini(&f->counts);
 }
 
-/* Appends a name without the separator of frames. */
+static bool ends_with_mark(const struct buf *line, size_t start)
+{
+	const uint8_t *mark;
+
+	if (line->len - start <= MARK_LEN)
+		return false;
+	mark = line->data + line->len - MARK_LEN;
+	return !memcmp(mark, "_[", 2) && mark[3] == ']' && memchr("kij", mark[2], 3);
+}
+
+/* Appends a name without the separator of frames, and without a mark (`_[k]`) at its end. */
 static void put_name(struct buf *line, const char *name, size_t len)
 {
 	size_t start = line->len;
@@ -58,6 +71,8 @@ static void put_name(struct buf *line, const char *name, size_t len)
 	for (size_t i = start; i < line->len; i++)
 		if (line->data[i] == ';')
 			line->data[i] = ':';
+	if (ends_with_mark(line, start))
+		line->data[line->len - MARK_LEN + 1] = '(';
 }
 
 static void put_frame(struct folded *f, const struct profile_location *l, uint32_t i)

@@ -71,6 +71,30 @@ static void a_control_character_is_found_anywhere(void **state)
 	}
 }
 
-TEST_GROUP(test_utf8, TEST(measures_the_valid_prefix),
+/* Characters that make a line look like another one, and others next to them. */
+static void a_line_looks_like_what_it_is(void **state)
+{
+	static const char *const unsafe[] = {
+		"\xc2\xad",         "\xd8\x9c",     "\xe2\x80\x8b",     "\xe2\x80\x8e",
+		"\xe2\x80\xa8",     "\xe2\x80\xae", "\xe2\x81\xa0",     "\xe2\x81\xa9",
+		"\xef\xb7\x90",     "\xef\xbb\xbf", "\xef\xbf\xb9",     "\xef\xbf\xbe",
+		"\xf3\xa0\x80\x81", "\xef\xbf\xbf", "\xf0\x9f\xbf\xbf", "\xf3\xa0\x84\x80",
+	};
+	static const char plain[] = "\xc2\xa0\xd7\x90\xd8\xa7\xe2\x80\x8c\xe2\x80\x8d\xe2\x80\x90"
+				    "\xef\xbf\xbd\xf0\x9f\x98\x80";
+
+	for (size_t i = 0; i < sizeof(unsafe) / sizeof(unsafe[0]); i++) {
+		struct buf out = { 0 };
+
+		assert_false(utf8_is_line(unsafe[i], strlen(unsafe[i])));
+		utf8_put_line(&out, unsafe[i], strlen(unsafe[i]));
+		assert_int_equal(out.len, 1);
+		assert_int_equal(out.data[0], ' ');
+		buf_fini(&out);
+	}
+	assert_true(utf8_is_line(plain, sizeof(plain) - 1));
+}
+
+TEST_GROUP(test_utf8, TEST(a_line_looks_like_what_it_is), TEST(measures_the_valid_prefix),
 	   TEST(bytes_that_are_not_utf8_are_replaced_one_by_one),
 	   TEST(a_line_has_no_control_characters), TEST(a_control_character_is_found_anywhere))

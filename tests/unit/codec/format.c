@@ -230,6 +230,120 @@ static void no_format_forwards_control_characters(void **state)
 	profile_free(p);
 }
 
+/* Each is a separator, markup or a number in some format, or looks like a part of one. */
+static const char *const structural_names[] = {
+	"a;b",
+	"x 5",
+	" 5",
+	"5 ",
+	";",
+	"\"",
+	"\\",
+	"\\\"",
+	"</script>",
+	"<!--",
+	"]]>",
+	"<g>",
+	"&amp;",
+	"a,b",
+	"{}",
+	"[x]",
+	"#c",
+	"0x12",
+	"a:b",
+	"a@b c:1",
+	"%s%n",
+	"=1+1",
+	"-1",
+	"a|b",
+	"_[k]",
+	"x_[i]",
+	"(root)",
+	"all",
+	"total",
+	"a\nroot 9",
+	"../x",
+	"\xff;\xc2",
+	"{\"a\":",
+	"a\xe2\x80\xa8"
+	"b",
+	"\xf0\x9f\x98\x80",
+};
+
+/* A sample with the name in the middle of its stack, and one without. */
+static struct profile *structural_profile(const char *name)
+{
+	struct profile *p;
+	int64_t value = 3;
+	struct profile_sample s = { .values = &value };
+	uint32_t stack[3];
+
+	assert_int_equal(profile_new(&p), 0);
+	assert_int_equal(profile_add_sample_type(p, "cpu", "nanoseconds"), 0);
+	stack[0] = fixture_location(p, PROFILE_NONE, 0, "leaf");
+	stack[1] = fixture_location(p, PROFILE_NONE, 0, name);
+	stack[2] = fixture_location(p, PROFILE_NONE, 0, "root");
+	assert_int_equal(profile_add_stack(p, stack, 3, &s.stack), 0);
+	assert_int_equal(profile_add_sample(p, &s), 0);
+	stack[1] = stack[2];
+	assert_int_equal(profile_add_stack(p, stack, 2, &s.stack), 0);
+	assert_int_equal(profile_add_sample(p, &s), 0);
+	return p;
+}
+
+static const char *name_in_stack(const struct profile *p, uint32_t stack, size_t at)
+{
+	size_t depth;
+	const uint32_t *ids = profile_stack(p, stack, &depth);
+	struct profile_location l = profile_location(p, ids[at]);
+
+	assert_int_equal(l.n_lines, 1);
+	return profile_string(p, profile_function(p, l.lines[0].function)->name);
+}
+
+static void assert_structure(const char *id, const char *name, const struct profile *p)
+{
+	int64_t sum = 0;
+
+	if (profile_n_samples(p) != 2)
+		fail_msg("%s: %u samples with \"%s\"", id, profile_n_samples(p), name);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct profile_sample s = profile_sample(p, i);
+		size_t depth;
+
+		profile_stack(p, s.stack, &depth);
+		if (depth != 2 && depth != 3)
+			fail_msg("%s: %zu frames with \"%s\"", id, depth, name);
+		assert_string_equal(name_in_stack(p, s.stack, 0), "leaf");
+		assert_string_equal(name_in_stack(p, s.stack, depth - 1), "root");
+		sum += s.values[0];
+	}
+	if (sum != 6)
+		fail_msg("%s: the sum is %jd with \"%s\"", id, (intmax_t)sum, name);
+}
+
+static void names_do_not_change_the_structure(void **state)
+{
+	const struct format *f;
+
+	for (size_t k = 0; k < sizeof(structural_names) / sizeof(*structural_names); k++) {
+		struct profile *p = structural_profile(structural_names[k]), *back;
+
+		for (size_t i = 0; (f = format_get(i)); i++) {
+			struct buf b = { 0 };
+
+			if (!format_can_write(f) || !format_can_read(f))
+				continue;
+			assert_int_equal(format_write(f, p, NULL, &b, NULL), 0);
+			assert_int_equal(format_read_as(f, &back, b.data, b.len, NULL, NULL), 0);
+			assert_structure(format_id(f), structural_names[k], back);
+			profile_free(back);
+			buf_fini(&b);
+		}
+		profile_free(p);
+	}
+}
+
 /* 2 MB of names, of which each stack has a hundred: written out, these are 30 GB. */
 static struct profile *amplifying_profile(void)
 {
@@ -381,7 +495,8 @@ TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
 	   TEST(lists_contain_every_format_that_applies),
 	   TEST(the_page_on_formats_has_the_same_table), TEST(losses_of_a_format_are_named),
 	   TEST(written_files_are_recognized), TEST(no_format_forwards_control_characters),
-	   TEST(the_output_has_a_limit), TEST(one_long_stack_needs_no_more_memory_than_the_limit),
+	   TEST(names_do_not_change_the_structure), TEST(the_output_has_a_limit),
+	   TEST(one_long_stack_needs_no_more_memory_than_the_limit),
 	   TEST(json_formats_are_distinguished_by_their_members),
 	   TEST(folded_stacks_may_begin_with_a_bracket),
 	   TEST(folded_stacks_may_begin_with_an_empty_stack),
