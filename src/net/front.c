@@ -10,7 +10,9 @@
  * for the next window. So is one that transfers too slowly (deadline.h).
  *
  * Edge-triggered events need no change of interest sets: each event leads to reading and writing
- * until the kernel reports EAGAIN. While a client does not accept responses nothing is read from
+ * until the kernel reports EAGAIN, or until the connection has moved TURN_BYTES. Then it waits in a
+ * list for its next turn, so that clients which send without a pause delay others by one turn each
+ * and not for as long as they like. While a client does not accept responses nothing is read from
  * it, so a client that never reads costs one response in memory and the kernel's buffers. At the
  * limit, idle connections are closed for new ones (make_room.h).
  */
@@ -28,6 +30,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -40,9 +43,12 @@
 
 enum {
 	MAX_EVENTS = 64,
+	MAX_ACCEPTS = 64, /* in a turn */
 	READ_LEN = 64 * 1024,
+	TURN_BYTES = 64 * 1024, /* that a connection reads and sends in a turn */
 	SWEEP_MS = 1000,
-	IDLE_FACTOR = 10, /* idle_seconds are multiplied by this between requests */
+	LAST_TURNS_MS = 1000, /* that a connection is served when the front is closed */
+	IDLE_FACTOR = 10,     /* idle_seconds are multiplied by this between requests */
 };
 
 /* fd is -1 for a connection whose socket is closed while workers still have its requests. */
@@ -57,16 +63,24 @@ struct connection {
 	const uint8_t *out; /* unsent bytes, borrowed from the session */
 	size_t out_len;
 	int64_t moved_ms; /* time of the last transfer in either direction */
+	size_t held;      /* its part of front.held */
+	size_t left;      /* bytes that may be moved in this turn */
+	bool has_more;    /* it is in the list of those that have not finished their turn */
+	TAILQ_ENTRY(connection) more;
 	struct connection *prev, *next;
 };
+
+TAILQ_HEAD(turns, connection);
 
 struct front {
 	struct front_options opt;
 	int epoll, wake;
 	struct connection *connections; /* and listeners */
 	struct connection *dead;        /* freed at the end of the turn */
+	struct turns more;              /* connections to continue in the next turn */
 	bool is_deaf;                   /* listeners are not polled: accept() failed */
 	unsigned int n_connections;
+	size_t held; /* memory of the requests of all sessions, see h2_session_held() */
 	size_t room; /* connections to accept before idle ones are closed again */
 	pthread_mutex_t lock;
 	struct http_request *done;
@@ -111,6 +125,35 @@ static int add_connection(struct front *f, int fd, bool is_listener, struct conn
 	return 0;
 }
 
+/* Lets the others have their turn first. */
+static void continue_later(struct connection *c)
+{
+	if (!c->has_more)
+		TAILQ_INSERT_TAIL(&c->front->more, c, more);
+	c->has_more = true;
+}
+
+static void end_turn(struct connection *c)
+{
+	if (c->has_more)
+		TAILQ_REMOVE(&c->front->more, c, more);
+	c->has_more = false;
+}
+
+/* False at the end of a turn. */
+static bool may_move(struct connection *c)
+{
+	if (!c->left)
+		continue_later(c);
+	return c->left > 0;
+}
+
+static void moved(struct connection *c, size_t n)
+{
+	c->left -= n < c->left ? n : c->left;
+	c->moved_ms = clock_monotonic_ms();
+}
+
 static void unlink_connection(struct connection *c)
 {
 	struct front *f = c->front;
@@ -122,6 +165,7 @@ static void unlink_connection(struct connection *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	f->n_connections -= !c->is_listener;
+	end_turn(c);
 	c->next = f->dead;
 	f->dead = c;
 }
@@ -140,6 +184,15 @@ static void bury(struct front *f)
 	}
 }
 
+/* Counts the memory of a session's requests. */
+static void count_held(struct connection *c)
+{
+	const size_t now = c->h2 ? h2_session_held(c->h2) : 0;
+
+	c->front->held += now - c->held;
+	c->held = now;
+}
+
 /* Frees a connection, or marks it to be freed when its workers have finished. */
 static void drop(struct connection *c)
 {
@@ -148,6 +201,8 @@ static void drop(struct connection *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
+	end_turn(c);
+	count_held(c);
 	if (!c->h2 || !h2_session_working(c->h2))
 		unlink_connection(c);
 }
@@ -186,7 +241,7 @@ static void on_done(void *ctx, struct http_request *rq)
 /* Returns 0, or -errno if the connection must be closed. */
 static int flush_out(struct connection *c)
 {
-	for (;;) {
+	while (may_move(c)) {
 		ssize_t n;
 
 		if (!c->out_len) {
@@ -203,8 +258,38 @@ static int flush_out(struct connection *c)
 			return errno == EAGAIN ? 0 : -errno;
 		c->out += n;
 		c->out_len -= (size_t)n;
-		c->moved_ms = clock_monotonic_ms();
+		h2_session_sent(c->h2, (size_t)n);
+		moved(c, (size_t)n);
 	}
+	return 0;
+}
+
+static struct connection *largest(struct front *f)
+{
+	struct connection *found = NULL;
+
+	for (struct connection *c = f->connections; c; c = c->next)
+		if (c->fd >= 0 && c->held && (!found || c->held > found->held))
+			found = c;
+	return found;
+}
+
+/*
+ * While the headers of all clients exceed their memory, closes the connection with most of them:
+ * clients that have as few as others need not fear it. Returns -ENOBUFS if that is @c.
+ */
+static int limit_held(struct connection *c)
+{
+	struct front *f = c->front;
+	struct connection *most;
+
+	count_held(c);
+	while (f->opt.max_headers && f->held > f->opt.max_headers && (most = largest(f))) {
+		if (most == c)
+			return -ENOBUFS;
+		drop(most);
+	}
+	return 0;
 }
 
 /*
@@ -213,9 +298,11 @@ static int flush_out(struct connection *c)
  */
 static int pump(struct connection *c)
 {
-	int r = flush_out(c);
+	int r;
 
-	while (r == 0 && !c->out_len && !h2_session_is_paused(c->h2)) {
+	c->left = TURN_BYTES;
+	r = flush_out(c);
+	while (r == 0 && !c->out_len && !h2_session_is_paused(c->h2) && may_move(c)) {
 		ssize_t n = c->tls ? tls_recv(c->tls, c->front->buf, READ_LEN)
 				   : recv(c->fd, c->front->buf, READ_LEN, 0);
 
@@ -225,8 +312,10 @@ static int pump(struct connection *c)
 			return errno == EAGAIN ? 0 : -errno;
 		if (n == 0)
 			return -EPIPE;
-		c->moved_ms = clock_monotonic_ms();
+		moved(c, (size_t)n);
 		r = h2_session_feed(c->h2, c->front->buf, (size_t)n);
+		if (r == 0)
+			r = limit_held(c);
 		if (r == 0)
 			r = flush_out(c);
 	}
@@ -254,7 +343,11 @@ static int begin_h2(struct connection *c)
 
 static int pump_relay(struct connection *c)
 {
-	return relay_pump(c->relay, c->front->buf, READ_LEN, clock_monotonic_ms());
+	int r = relay_pump(c->relay, c->front->buf, clock_monotonic_ms());
+
+	if (r > 0)
+		continue_later(c);
+	return r;
 }
 
 /* Both ends of the relay are polled with the same connection. */
@@ -360,14 +453,17 @@ static void each_idle(void *ctx, make_room_fn fn, void *fn_ctx)
 
 /*
  * Closes idle connections if @fd, a new one, needs it. Others are closed by their threads later, so
- * as many are accepted before the next time. Returns false if there is no room.
+ * as many are accepted before the next time. Returns false if there is no room, or their threads
+ * are late.
  */
 static bool has_room(struct front *f, int fd)
 {
-	size_t n = f->n_connections + f->opt.n_others(f->opt.ctx);
+	size_t n_closing, n = f->n_connections + f->opt.n_others(f->opt.ctx, &n_closing);
 
 	if (!make_room_is_needed(n, f->opt.max_connections, fd))
 		return true;
+	if (n_closing >= f->opt.max_connections)
+		return false;
 	if (!f->room)
 		f->room = make_room(each_idle, f);
 	return f->room && f->room--;
@@ -388,13 +484,16 @@ static void end_accepting(struct connection *listener, int error)
 	listen_again(listener->front, false);
 }
 
-/* TCP_NODELAY: responses are written whole, so Nagle's algorithm could only delay them. */
+/*
+ * Listeners are level-triggered, so further connections are accepted in the next turn. TCP_NODELAY:
+ * responses are written whole, so Nagle's algorithm could only delay them.
+ */
 static void accept_all(struct connection *listener)
 {
 	struct front *f = listener->front;
 	const int on = 1;
 
-	for (;;) {
+	for (int i = 0; i < MAX_ACCEPTS; i++) {
 		struct http_peer peer = { .addr_len = sizeof(peer.addr) };
 		int fd = accept4(listener->fd, (struct sockaddr *)&peer.addr, &peer.addr_len,
 				 SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -450,6 +549,7 @@ static void respond_all(struct front *f)
 
 		next = rq->next;
 		h2_session_respond(rq);
+		count_held(c);
 		if (c->fd < 0 || pump(c) < 0 || h2_session_ended(c->h2))
 			drop(c);
 	}
@@ -485,10 +585,34 @@ static void sweep(struct front *f, int64_t now_ms)
 			continue;
 		if (c->h2) {
 			h2_session_end(c->h2);
+			c->left = TURN_BYTES;
 			flush_out(c);
 		}
 		drop(c);
 	}
+}
+
+/* As many as events are handled at a time, so neither delays the other. */
+static void continue_some(struct front *f)
+{
+	struct connection *c;
+
+	for (int i = 0; i < MAX_EVENTS && (c = TAILQ_FIRST(&f->more)); i++) {
+		end_turn(c);
+		on_event(c);
+	}
+}
+
+/* At the end: sends what clients accept now. */
+static void finish_sending(struct front *f)
+{
+	int64_t until_ms = clock_monotonic_ms() + LAST_TURNS_MS;
+
+	for (struct connection *c = f->connections; c; c = c->next)
+		if (c->fd >= 0 && (c->relay || c->h2))
+			continue_later(c);
+	while (!TAILQ_EMPTY(&f->more) && clock_monotonic_ms() < until_ms)
+		continue_some(f);
 }
 
 static void *front_main(void *arg)
@@ -498,7 +622,8 @@ static void *front_main(void *arg)
 	int64_t swept = clock_monotonic_ms();
 
 	while (!atomic_load(&f->stop)) {
-		int n = epoll_wait(f->epoll, events, MAX_EVENTS, SWEEP_MS);
+		int n = epoll_wait(f->epoll, events, MAX_EVENTS,
+				   TAILQ_EMPTY(&f->more) ? SWEEP_MS : 0);
 		bool done = false;
 
 		for (int i = 0; i < n; i++) {
@@ -509,6 +634,7 @@ static void *front_main(void *arg)
 		}
 		if (done)
 			respond_all(f);
+		continue_some(f);
 		if (clock_monotonic_ms() - swept >= SWEEP_MS) {
 			swept = clock_monotonic_ms();
 			sweep(f, swept);
@@ -519,9 +645,7 @@ static void *front_main(void *arg)
 		bury(f);
 	}
 	respond_all(f);
-	for (struct connection *c = f->connections; c; c = c->next)
-		if (c->relay && c->fd >= 0)
-			pump_relay(c);
+	finish_sending(f);
 	return NULL;
 }
 
@@ -582,6 +706,7 @@ int front_open(struct front **out, const struct front_options *opt, struct err *
 	if (!f)
 		return -ENOMEM;
 	f->opt = *opt;
+	TAILQ_INIT(&f->more);
 	pthread_mutex_init(&f->lock, NULL);
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

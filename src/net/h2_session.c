@@ -4,17 +4,17 @@
  * workers when it is complete, and sends the response. A client may disconnect in the meantime:
  * the stream is then freed when its worker has finished.
  *
- * The memory that a client can occupy is bounded: this module limits concurrent streams and
- * headers, http_work limits bodies. While a client has MAX_QUERIES queries at workers, or has not
- * received MAX_UNSENT bytes of responses, its further queries wait. http_outbox limits the
- * responses of all clients.
+ * The memory that a client can occupy is bounded: this module limits concurrent streams and the
+ * headers of each, the front those of all clients, http_work limits bodies. While a client has
+ * MAX_QUERIES queries at workers, or has not received MAX_UNSENT bytes of responses, its further
+ * queries wait. http_outbox limits the responses of all clients.
  *
  * Flow control. Windows of 1 MiB per stream and 8 MiB per connection let an agent send a window of
  * profiles without waiting for a round trip. nghttp2 extends them as data arrives, since a body is
  * complete in memory before it is handled; max_body and max_memory are what bounds it. Responses
  * obey the client's windows: nghttp2 calls read_response() for as much as it may send. Floods of
- * frames that make the server work without a request (SETTINGS, PING, resets) are limited within
- * nghttp2.
+ * frames that make the server work without a request are limited by h2_meter; nghttp2 limits
+ * resets.
  */
 #include "net/h2_session.h"
 
@@ -30,6 +30,7 @@
 #include "base/vec.h"
 #include "net/deadline.h"
 #include "net/h2_fields.h"
+#include "net/h2_meter.h"
 #include "net/http_outbox.h"
 #include "net/http_work.h"
 #include "net/name_values.h"
@@ -42,7 +43,9 @@ enum {
 	STREAM_WINDOW = 1 << 20,
 	SESSION_WINDOW = 8 << 20,
 	MAX_UNSENT = 4 << 20,
-	MAX_QUERIES = 24, /* as many as may run with ClickHouse */
+	MAX_QUERIES = 24,   /* as many as may run with ClickHouse */
+	STREAM_HELD = 2048, /* estimate: memory of a stream with its request, without texts */
+	FIELD_HELD = 96,    /* the same of a field of its headers */
 };
 
 /*
@@ -55,7 +58,7 @@ struct stream {
 	struct http_request *rq;
 	char *method, *target;
 	struct name_values headers, args;
-	size_t header_bytes, sent;
+	size_t header_bytes, sent, held;
 	size_t unsent;          /* bytes of its response, until the stream is freed */
 	unsigned int n_cookies; /* fields */
 	int64_t since_ms;       /* when the request began, or its response */
@@ -77,9 +80,17 @@ struct h2_session {
 	struct stream *streams;
 	size_t n_working, n_awaiting, n_open;
 	struct http_outbox outbox;
+	struct h2_meter meter;
 	size_t unsent; /* of all streams */
+	size_t held;   /* estimate: memory of all streams without bodies and responses */
 	bool is_gone;  /* the client */
 };
+
+static void hold(struct stream *st, size_t bytes)
+{
+	st->held += bytes;
+	st->session->held += bytes;
+}
 
 static void stream_free(struct stream *st)
 {
@@ -90,6 +101,7 @@ static void stream_free(struct stream *st)
 	if (*at)
 		*at = st->next;
 	st->session->unsent -= st->unsent;
+	st->session->held -= st->held;
 	http_outbox_remove(&st->session->outbox, st->unsent);
 	http_request_free(st->rq);
 	name_values_fini(&st->headers);
@@ -362,6 +374,7 @@ static int on_begin_headers(nghttp2_session *h2, const nghttp2_frame *frame, voi
 	st->next = s->streams;
 	s->streams = st;
 	s->n_open++;
+	hold(st, STREAM_HELD);
 	nghttp2_session_set_stream_user_data(h2, st->id, st);
 	return 0;
 }
@@ -382,6 +395,7 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 	st->header_bytes += name_len + value_len;
 	if (st->header_bytes > MAX_HEADER_BYTES || st->headers.len == MAX_HEADERS)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+	hold(st, name_len + value_len + FIELD_HELD);
 	if (name_len == 7 && !memcmp(name, ":method", 7))
 		own = &st->method;
 	else if (name_len == 5 && !memcmp(name, ":path", 5))
@@ -460,16 +474,24 @@ static int start(struct h2_session *s)
 		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, MAX_HEADER_BYTES },
 	};
 	nghttp2_session_callbacks *cb;
+	nghttp2_option *option;
 	int r;
 
 	if (nghttp2_session_callbacks_new(&cb) != 0)
 		return -ENOMEM;
+	if (nghttp2_option_new(&option) != 0) {
+		nghttp2_session_callbacks_del(cb);
+		return -ENOMEM;
+	}
+	/* They are retained for priorities, which are not used. */
+	nghttp2_option_set_no_closed_streams(option, 1);
 	nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
 	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
 	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
 	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
 	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_close);
-	r = nghttp2_session_server_new(&s->h2, cb, s);
+	r = nghttp2_session_server_new2(&s->h2, cb, s, option);
+	nghttp2_option_del(option);
 	nghttp2_session_callbacks_del(cb);
 	if (r != 0)
 		return -ENOMEM;
@@ -495,6 +517,7 @@ int h2_session_new(struct h2_session **out, struct http_work *work, const struct
 	s->outbox = (struct http_outbox){ .all = http_work_outboxes(work),
 					  .shut_down = shut_down,
 					  .connection = ctx };
+	h2_meter_init(&s->meter, clock_monotonic_ms());
 	r = start(s);
 	if (r == 0)
 		*out = steal_ptr(&s);
@@ -512,8 +535,11 @@ void h2_session_free(struct h2_session *s)
 
 int h2_session_feed(struct h2_session *s, const void *data, size_t len)
 {
-	ssize_t n = nghttp2_session_mem_recv(s->h2, data, len);
+	ssize_t n;
 
+	if (!h2_meter_feed(&s->meter, data, len, clock_monotonic_ms()))
+		return -EPROTO;
+	n = nghttp2_session_mem_recv(s->h2, data, len);
 	if (n == NGHTTP2_ERR_NOMEM)
 		return -ENOMEM;
 	return n < 0 ? -EPROTO : 0;
@@ -524,6 +550,11 @@ ssize_t h2_session_take(struct h2_session *s, const uint8_t **out)
 	ssize_t n = nghttp2_session_mem_send(s->h2, out);
 
 	return n < 0 ? -EPROTO : n;
+}
+
+void h2_session_sent(struct h2_session *s, size_t len)
+{
+	h2_meter_sent(&s->meter, len);
 }
 
 void *h2_session_ctx(const struct http_request *rq)
@@ -546,6 +577,11 @@ void h2_session_abandon(struct h2_session *s)
 		else
 			stream_free(st);
 	}
+}
+
+size_t h2_session_held(const struct h2_session *s)
+{
+	return s->held;
 }
 
 size_t h2_session_working(const struct h2_session *s)

@@ -43,6 +43,9 @@ int h2_session_feed(struct h2_session *s, const void *data, size_t len);
 /* Bytes for the client, borrowed until the next call. Returns their number, 0 or -EPROTO. */
 ssize_t h2_session_take(struct h2_session *s, const uint8_t **out);
 
+/* The client's socket has accepted @len of these bytes. */
+void h2_session_sent(struct h2_session *s, size_t len);
+
 /*
  * Sends a response that has been filled in, or continues a request that was admitted; drops it if
  * the client has disconnected.
@@ -61,6 +64,12 @@ void h2_session_abandon(struct h2_session *s);
 /* The numbers of requests that workers process and of unanswered requests. */
 size_t h2_session_working(const struct h2_session *s);
 size_t h2_session_open(const struct h2_session *s);
+
+/*
+ * Estimates the memory of its requests, without bodies and responses: headers may expand a thousand
+ * times.
+ */
+size_t h2_session_held(const struct h2_session *s);
 
 /* True between requests: there was one, and there is none. */
 bool h2_session_has_asked(const struct h2_session *s);

@@ -107,6 +107,9 @@ struct http_admission {
 	uint64_t flow; /* requests of equal flows share a part of the queue: a hash of the tenant */
 };
 
+/* What a connection may occupy without requests over HTTP/2, bodies and responses. */
+enum { HTTP_CONNECTION_BYTES = 40 * 1024, HTTP_TLS_CONNECTION_BYTES = 96 * 1024 };
+
 /* Strings and files of TLS are borrowed until the server is closed. */
 struct http_server_options {
 	const char *host;      /* numeric, or "localhost" */
@@ -117,9 +120,10 @@ struct http_server_options {
 	size_t n_pools;
 	unsigned int max_connections;
 	unsigned int idle_seconds;
-	size_t max_body;   /* larger requests get status 413 */
-	size_t max_memory; /* of all bodies together; beyond it status 429 */
-	size_t max_unsent; /* of all responses that clients have not received; 0: none */
+	size_t max_headers; /* of all requests over HTTP/2, in memory; 0: no limit */
+	size_t max_body;    /* larger requests get status 413 */
+	size_t max_memory;  /* of all bodies together; beyond it status 429 */
+	size_t max_unsent;  /* of all responses that clients have not received; 0: none */
 	const char *tls_cert, *tls_key; /* PEM; NULL: no TLS */
 	const char *tls_client_ca;      /* PEM; verifies certificates of clients; or NULL */
 	http_handler_fn handler;

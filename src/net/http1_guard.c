@@ -46,7 +46,7 @@ struct http1_guard {
 	unsigned int idle_seconds;
 	pthread_mutex_t lock;
 	struct connection *connections;
-	size_t n;
+	struct http1_guard_count count;
 };
 
 /* ---- framing -------------------------------------------------------------------- */
@@ -178,17 +178,18 @@ void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c,
 	struct connection *n = calloc(1, sizeof(*n));
 
 	*own = n;
-	if (!n)
-		return;
-	n->fd = info ? info->connect_fd : -1;
-	n->client = make_room_client(peer);
-	n->since_ms = clock_monotonic_ms();
 	pthread_mutex_lock(&g->lock);
-	n->next = g->connections;
-	if (n->next)
-		n->next->prev = n;
-	g->connections = n;
-	g->n++;
+	g->count.expected -= g->count.expected > 0;
+	if (n) {
+		*n = (struct connection){ .fd = info ? info->connect_fd : -1,
+					  .client = make_room_client(peer),
+					  .since_ms = clock_monotonic_ms(),
+					  .next = g->connections };
+		if (n->next)
+			n->next->prev = n;
+		g->connections = n;
+		g->count.open++;
+	}
 	pthread_mutex_unlock(&g->lock);
 }
 
@@ -206,7 +207,10 @@ void http1_guard_closed(struct http1_guard *g, void **own)
 		g->connections = n->next;
 	if (n->next)
 		n->next->prev = n->prev;
-	g->n--;
+	if (n->is_closing)
+		g->count.closing--;
+	else
+		g->count.open--;
 	pthread_mutex_unlock(&g->lock);
 	free(n);
 }
@@ -293,18 +297,28 @@ void http1_guard_each_idle(struct http1_guard *g, make_room_fn fn, void *ctx)
 		if (n->fd < 0 || n->is_closing || (!is_waiting && n->phase != PHASE_BODY))
 			continue;
 		n->is_closing = fn(ctx, &idle);
-		if (n->is_closing)
-			shutdown(n->fd, SHUT_RDWR);
+		if (!n->is_closing)
+			continue;
+		shutdown(n->fd, SHUT_RDWR);
+		g->count.open--;
+		g->count.closing++;
 	}
 	pthread_mutex_unlock(&g->lock);
 }
 
-size_t http1_guard_n(struct http1_guard *g)
+void http1_guard_expect(struct http1_guard *g)
 {
-	size_t n;
+	pthread_mutex_lock(&g->lock);
+	g->count.expected++;
+	pthread_mutex_unlock(&g->lock);
+}
+
+struct http1_guard_count http1_guard_count(struct http1_guard *g)
+{
+	struct http1_guard_count count;
 
 	pthread_mutex_lock(&g->lock);
-	n = g->n;
+	count = g->count;
 	pthread_mutex_unlock(&g->lock);
-	return n;
+	return count;
 }

@@ -55,5 +55,13 @@ void http1_guard_sweep(struct http1_guard *g, int64_t now_ms);
  */
 void http1_guard_each_idle(struct http1_guard *g, make_room_fn fn, void *ctx);
 
-/* The number of connections. */
-size_t http1_guard_n(struct http1_guard *g);
+/* A connection is passed to libmicrohttpd, whose thread calls http1_guard_opened() later. */
+void http1_guard_expect(struct http1_guard *g);
+
+/* The numbers of connections. Any thread. */
+struct http1_guard_count {
+	size_t open, expected;
+	size_t closing; /* shut down, and not yet closed by libmicrohttpd's thread */
+};
+
+struct http1_guard_count http1_guard_count(struct http1_guard *g);

@@ -12,6 +12,7 @@
 #include "net/http_server.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -338,11 +339,13 @@ static void each_idle(void *ctx, make_room_fn fn, void *fn_ctx)
 	http1_guard_each_idle(s->guard, fn, fn_ctx);
 }
 
-static size_t n_others(void *ctx)
+static size_t n_others(void *ctx, size_t *out_closing)
 {
 	struct http_server *s = ctx;
+	const struct http1_guard_count n = http1_guard_count(s->guard);
 
-	return http1_guard_n(s->guard);
+	*out_closing = n.closing;
+	return n.open + n.expected;
 }
 
 /* Takes a connection that is not HTTP/2. */
@@ -354,6 +357,7 @@ static void take_connection(void *ctx, int fd, const struct http_peer *peer)
 		close(fd);
 		return;
 	}
+	http1_guard_expect(s->guard);
 	/* MHD closes the socket if it refuses it. */
 	MHD_add_connection(s->daemon, fd, (const struct sockaddr *)&peer->addr, peer->addr_len);
 }
@@ -398,11 +402,15 @@ static size_t unescape(void *ctx, struct MHD_Connection *c, char *text)
 	return strlen(text);
 }
 
+/*
+ * The front limits the number of connections. libmicrohttpd 0.9.75 never unlocks a mutex when it
+ * reaches its own limit, and then serves nobody.
+ */
 static int start_daemon(struct http_server *s, struct err *err)
 {
 	s->daemon = MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET,
-		0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT, s->opt.max_connections,
+		0, NULL, NULL, on_request, s, MHD_OPTION_CONNECTION_LIMIT, UINT_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, s->opt.idle_seconds,
 		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP1_TARGET_MEMORY,
 		MHD_OPTION_UNESCAPE_CALLBACK, unescape, NULL, MHD_OPTION_URI_LOG_CALLBACK,
@@ -419,6 +427,7 @@ static int listen_all(struct http_server *s, struct err *err)
 	const struct front_options opt = { .work = s->work,
 					   .max_connections = s->opt.max_connections,
 					   .idle_seconds = s->opt.idle_seconds,
+					   .max_headers = s->opt.max_headers,
 					   .tls = s->tls,
 					   .other = take_connection,
 					   .sweep = on_sweep,

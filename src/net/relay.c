@@ -13,6 +13,8 @@
 /* Bytes that the buffers of the pair may hold when the plain end closes. */
 enum { MAX_UNSENT = 512 * 1024 };
 
+enum { MAX_MOVES = 4 }; /* in each direction at a time */
+
 /* The bytes that were read from one end and not accepted by the other; usually none. */
 struct direction {
 	uint8_t *data;
@@ -121,8 +123,7 @@ static int put_aside(struct direction *d, const uint8_t *data, size_t len)
 }
 
 /* Moves the bytes of one call in one direction. Returns the same values as send_rest(). */
-static int move(struct relay *r, struct direction *d, const struct ends *ends, uint8_t *room,
-		size_t room_len)
+static int move(struct relay *r, struct direction *d, const struct ends *ends, uint8_t *room)
 {
 	ssize_t n, sent;
 
@@ -130,7 +131,7 @@ static int move(struct relay *r, struct direction *d, const struct ends *ends, u
 		return send_rest(r, d, ends);
 	if (d->ended)
 		return 0;
-	n = ends->recv(r, room, room_len);
+	n = ends->recv(r, room, RELAY_ROOM_LEN);
 	if (n < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	d->ended = n == 0;
@@ -147,9 +148,9 @@ static int move(struct relay *r, struct direction *d, const struct ends *ends, u
  * A plain end that has closed accepts nothing more, but the bytes that it sent before may still be
  * in the pair. Bytes that the client sends from then on are dropped.
  */
-static int move_in(struct relay *r, uint8_t *room, size_t room_len)
+static int move_in(struct relay *r, uint8_t *room)
 {
-	int n = move(r, &r->in, &inwards, room, room_len);
+	int n = move(r, &r->in, &inwards, room);
 
 	if (n == -EPIPE || n == -ECONNRESET) {
 		free(r->in.data);
@@ -163,13 +164,13 @@ static int move_in(struct relay *r, uint8_t *room, size_t room_len)
 	return n;
 }
 
-int relay_pump(struct relay *r, uint8_t *room, size_t room_len, int64_t now_ms)
+int relay_pump(struct relay *r, uint8_t room[RELAY_ROOM_LEN], int64_t now_ms)
 {
-	int in, out;
+	int in, out, n = 0;
 
 	do {
-		in = move_in(r, room, room_len);
-		out = move(r, &r->out, &outwards, room, room_len);
+		in = move_in(r, room);
+		out = move(r, &r->out, &outwards, room);
 		if (r->out.ended && !r->closed_ms)
 			r->closed_ms = now_ms;
 		if (r->out.ended && !r->out.len) {
@@ -178,8 +179,8 @@ int relay_pump(struct relay *r, uint8_t *room, size_t room_len, int64_t now_ms)
 		}
 		if (in < 0 || out < 0)
 			return in < 0 ? in : out;
-	} while (in || out);
-	return 0;
+	} while ((in || out) && ++n < MAX_MOVES);
+	return in || out;
 }
 
 bool relay_is_late(const struct relay *r, unsigned int idle_seconds, int64_t now_ms)

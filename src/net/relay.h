@@ -15,6 +15,8 @@
 struct relay;
 struct tls_session;
 
+enum { RELAY_ROOM_LEN = 16 * 1024 }; /* a record of TLS */
+
 /*
  * @tls is borrowed; its handshake is complete. *@out_fd is the plain end, owned by the caller.
  * Returns 0 or -errno.
@@ -28,11 +30,11 @@ DEFINE_FREEP(struct relay, relay_free)
 int relay_fd(const struct relay *r);
 
 /*
- * Moves what can be moved in both directions, through @room, which has no contents between calls.
- * Returns 0 if either end must become ready first; -EPIPE when the plain end has closed and
- * everything was sent; -EPROTO or another -errno.
+ * Moves some of what can be moved in both directions, through @room, which has no contents between
+ * calls. Returns 0 if either end must become ready first; 1 if more can be moved; -EPIPE when the
+ * plain end has closed and everything was sent; -EPROTO or another -errno.
  */
-int relay_pump(struct relay *r, uint8_t *room, size_t room_len, int64_t now_ms);
+int relay_pump(struct relay *r, uint8_t room[RELAY_ROOM_LEN], int64_t now_ms);
 
 /*
  * Returns true if the plain end closed, and the client still has not received everything, longer

@@ -32,6 +32,13 @@ struct tls {
 struct tls_session {
 	gnutls_session_t gnutls;
 	struct set *set;
+	unsigned int n_warnings;
+};
+
+enum {
+	MAX_WARNINGS = 8,
+	MAX_HANDSHAKE_MESSAGE =
+		24 * 1024, /* such as a chain of certificates; kept until complete */
 };
 
 static void set_release(struct set *s)
@@ -164,6 +171,7 @@ static int configure(struct tls_session *s, int fd)
 		return -ENOMEM;
 	gnutls_certificate_server_set_request(s->gnutls, s->set->asks_clients ? GNUTLS_CERT_REQUEST
 									      : GNUTLS_CERT_IGNORE);
+	gnutls_handshake_set_max_packet_length(s->gnutls, MAX_HANDSHAKE_MESSAGE);
 	gnutls_transport_set_int(s->gnutls, fd);
 	return 0;
 }
@@ -193,7 +201,13 @@ void tls_session_free(struct tls_session *s)
 	free(s);
 }
 
-/* Warning alerts and the like do not end a session. */
+/* A few warning alerts do not end a session; without a limit, their sender alone would be served.
+ */
+static bool is_tolerated(struct tls_session *s, ssize_t r)
+{
+	return r == GNUTLS_E_WARNING_ALERT_RECEIVED && s->n_warnings++ < MAX_WARNINGS;
+}
+
 static int error_of(ssize_t r)
 {
 	if (r == GNUTLS_E_AGAIN || r == GNUTLS_E_INTERRUPTED)
@@ -207,7 +221,7 @@ int tls_handshake(struct tls_session *s)
 
 	do {
 		r = gnutls_handshake(s->gnutls);
-	} while (r == GNUTLS_E_INTERRUPTED || r == GNUTLS_E_WARNING_ALERT_RECEIVED);
+	} while (r == GNUTLS_E_INTERRUPTED || is_tolerated(s, r));
 	return r == 0 ? 0 : -error_of(r);
 }
 
@@ -253,7 +267,7 @@ ssize_t tls_recv(struct tls_session *s, void *data, size_t len)
 
 	do {
 		r = gnutls_record_recv(s->gnutls, data, len);
-	} while (r == GNUTLS_E_INTERRUPTED || r == GNUTLS_E_WARNING_ALERT_RECEIVED);
+	} while (r == GNUTLS_E_INTERRUPTED || is_tolerated(s, r));
 	if (r < 0) {
 		errno = error_of(r);
 		return -1;

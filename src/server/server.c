@@ -53,6 +53,9 @@ enum {
 	BODIES_DIVISOR = 4, /* bodies may take this part of the memory budget */
 	MAX_UNSENT = 64 << 20,
 	MAX_RESPONSE = 128 << 20,
+	CONNECTIONS_DIVISOR = 4, /* connections may take this part without requests */
+	MIN_CONNECTIONS = 64,
+	HEADERS_DIVISOR = 16, /* headers of requests over HTTP/2 */
 	UNSENT_DIVISOR = 8,   /* responses that clients have not received */
 	RESPONSE_DIVISOR = 4, /* one response, before it is compressed */
 	SESSION_IDLE_MS = 12 * 3600 * 1000,
@@ -342,6 +345,17 @@ static size_t max_response(const struct server_options *opt)
 	return part && part < MAX_RESPONSE ? part : MAX_RESPONSE;
 }
 
+/* As many connections as there is memory for, whatever they do. */
+static unsigned int max_connections(const struct server *s)
+{
+	size_t each = s->keys.cert.data ? HTTP_TLS_CONNECTION_BYTES : HTTP_CONNECTION_BYTES;
+	size_t n = s->opt.max_memory / CONNECTIONS_DIVISOR / each;
+
+	if (!s->opt.max_memory || n > MAX_CONNECTIONS)
+		return MAX_CONNECTIONS;
+	return n > MIN_CONNECTIONS ? (unsigned int)n : MIN_CONNECTIONS;
+}
+
 static int open_http(struct server *s, struct err *err)
 {
 	struct http_pool_options pools[POOL_MAX];
@@ -352,7 +366,9 @@ static int open_http(struct server *s, struct err *err)
 						  .grpc_port = s->opt.otlp_port,
 						  .pools = pools,
 						  .n_pools = POOL_MAX,
-						  .max_connections = MAX_CONNECTIONS,
+						  .max_connections = max_connections(s),
+						  .max_headers =
+							  s->opt.max_memory / HEADERS_DIVISOR,
 						  .idle_seconds = IDLE_SECONDS,
 						  .max_body = MAX_BODY,
 						  .max_memory = max_bodies(&s->opt),

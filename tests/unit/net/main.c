@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 int test_feed(void);
+int test_h2_meter(void);
 int test_http1_guard(void);
 int test_http_client(void);
 int test_http_outbox(void);
@@ -10,6 +11,6 @@ int test_tls(void);
 
 int main(void)
 {
-	return test_feed() + test_http1_guard() + test_http_client() + test_http_outbox() +
+	return test_feed() + test_h2_meter() + test_http1_guard() + test_http_client() + test_http_outbox() +
 	       test_http_pool() + test_http_server() + test_make_room() + test_tls();
 }
