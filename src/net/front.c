@@ -5,6 +5,10 @@
  * to the other server, with TLS through a relay. Workers append finished requests to a list and
  * wake the thread. A session outlives its socket while workers still process its requests.
  *
+ * A handshake costs milliseconds of computing and a client next to nothing, so another thread does
+ * them (handshakes.h). Until it has finished a step, the connection is not closed but only shut
+ * down.
+ *
  * A client that transfers nothing for too long is disconnected: after idle_seconds while it is new
  * or has an open request, and much later between requests, because agents keep their connections
  * for the next window. So is one that transfers too slowly (deadline.h).
@@ -30,16 +34,17 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/queue.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/vec.h"
 #include "net/h2_session.h"
+#include "net/handshakes.h"
 #include "net/http_work.h"
 #include "net/listen_socket.h"
 #include "net/relay.h"
 #include "net/tls.h"
+#include "net/turns.h"
 
 enum {
 	MAX_EVENTS = 64,
@@ -65,12 +70,12 @@ struct connection {
 	int64_t moved_ms; /* time of the last transfer in either direction */
 	size_t held;      /* its part of front.held */
 	size_t left;      /* bytes that may be moved in this turn */
-	bool has_more;    /* it is in the list of those that have not finished their turn */
-	TAILQ_ENTRY(connection) more;
+	struct turn turn; /* in front.more */
+	struct handshake handshake;
+	bool has_input; /* it arrived during a step of the handshake */
+	bool is_over;   /* to be closed after that step */
 	struct connection *prev, *next;
 };
-
-TAILQ_HEAD(turns, connection);
 
 struct front {
 	struct front_options opt;
@@ -78,6 +83,7 @@ struct front {
 	struct connection *connections; /* and listeners */
 	struct connection *dead;        /* freed at the end of the turn */
 	struct turns more;              /* connections to continue in the next turn */
+	struct handshakes *handshakes;  /* NULL: no TLS */
 	bool is_deaf;                   /* listeners are not polled: accept() failed */
 	unsigned int n_connections;
 	size_t held; /* memory of the requests of all sessions, see h2_session_held() */
@@ -90,8 +96,9 @@ struct front {
 	uint8_t buf[READ_LEN];
 };
 
-static void wake(struct front *f)
+static void wake(void *ctx)
 {
+	const struct front *f = ctx;
 	const uint64_t one = 1;
 
 	while (write(f->wake, &one, sizeof(one)) < 0 && errno == EINTR)
@@ -128,16 +135,7 @@ static int add_connection(struct front *f, int fd, bool is_listener, struct conn
 /* Lets the others have their turn first. */
 static void continue_later(struct connection *c)
 {
-	if (!c->has_more)
-		TAILQ_INSERT_TAIL(&c->front->more, c, more);
-	c->has_more = true;
-}
-
-static void end_turn(struct connection *c)
-{
-	if (c->has_more)
-		TAILQ_REMOVE(&c->front->more, c, more);
-	c->has_more = false;
+	turns_add(&c->front->more, &c->turn, c, make_room_client(&c->peer));
 }
 
 /* False at the end of a turn. */
@@ -165,7 +163,7 @@ static void unlink_connection(struct connection *c)
 	if (c->next)
 		c->next->prev = c->prev;
 	f->n_connections -= !c->is_listener;
-	end_turn(c);
+	turns_remove(&c->turn);
 	c->next = f->dead;
 	f->dead = c;
 }
@@ -196,12 +194,17 @@ static void count_held(struct connection *c)
 /* Frees a connection, or marks it to be freed when its workers have finished. */
 static void drop(struct connection *c)
 {
+	if (c->handshake.is_requested && !handshakes_cancel(c->front->handshakes, &c->handshake)) {
+		c->is_over = true;
+		shutdown(c->fd, SHUT_RDWR);
+		return;
+	}
 	if (c->h2)
 		h2_session_abandon(c->h2);
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
-	end_turn(c);
+	turns_remove(&c->turn);
 	count_held(c);
 	if (!c->h2 || !h2_session_working(c->h2))
 		unlink_connection(c);
@@ -369,20 +372,47 @@ static int begin_relay(struct connection *c)
 	return pump_relay(c);
 }
 
-/* The protocol is known when the handshake is complete, and so is the client's certificate. */
+/* Requests a step of the handshake. */
 static int continue_tls(struct connection *c)
 {
 	struct front *f = c->front;
 	int r = c->tls ? 0 : tls_session_new(&c->tls, f->opt.tls, c->fd);
 
-	if (r == 0)
-		r = tls_handshake(c->tls);
 	if (r < 0)
-		return r == -EAGAIN ? 0 : r;
+		return r;
+	c->has_input = c->handshake.is_requested;
+	c->handshake.tls = c->tls;
+	if (!c->handshake.is_requested)
+		handshakes_put(f->handshakes, &c->handshake, c, make_room_client(&c->peer));
+	return 0;
+}
+
+/* The protocol is known when the handshake is complete, and so is the client's certificate. */
+static int end_handshake(struct connection *c)
+{
 	c->peer.is_encrypted = true;
 	if (!tls_subject(c->tls, c->peer.subject, sizeof(c->peer.subject)))
 		c->peer.subject[0] = '\0';
 	return tls_is_h2(c->tls) ? begin_h2(c) : begin_relay(c);
+}
+
+/* After a step. Input that arrived during it may have come too late for it. */
+static int after_step(struct connection *c)
+{
+	int r = c->is_over ? -EPIPE : c->handshake.result;
+
+	if (r == -EAGAIN)
+		return c->has_input ? continue_tls(c) : 0;
+	return r < 0 ? r : end_handshake(c);
+}
+
+static void take_steps(struct front *f)
+{
+	struct connection *c;
+
+	while (f->handshakes && (c = handshakes_take(f->handshakes)))
+		if (after_step(c) < 0)
+			drop(c);
 }
 
 /* Peeks, until enough bytes have arrived. */
@@ -440,7 +470,7 @@ static void each_idle(void *ctx, make_room_fn fn, void *fn_ctx)
 
 	for (struct connection *c = f->connections; c; c = next) {
 		next = c->next;
-		if (c->is_listener || c->fd < 0 || c->relay ||
+		if (c->is_listener || c->fd < 0 || c->relay || c->is_over ||
 		    (c->h2 && (h2_session_working(c->h2) || c->out_len)))
 			continue;
 		if (fn(fn_ctx,
@@ -524,7 +554,7 @@ static void on_event(struct connection *c)
 			accept_all(c);
 		return;
 	}
-	if (c->fd < 0)
+	if (c->fd < 0 || c->is_over)
 		return;
 	if (c->relay ? pump_relay(c) < 0 : c->h2 && (pump(c) < 0 || h2_session_ended(c->h2)))
 		drop(c);
@@ -540,6 +570,7 @@ static void respond_all(struct front *f)
 
 	while (read(f->wake, &n, sizeof(n)) < 0 && errno == EINTR)
 		;
+	take_steps(f);
 	pthread_mutex_lock(&f->lock);
 	rq = f->done;
 	f->done = NULL;
@@ -569,7 +600,7 @@ static void sweep(struct front *f, int64_t now_ms)
 		int64_t idle = now_ms - c->moved_ms;
 
 		next = c->next;
-		if (c->is_listener || c->fd < 0)
+		if (c->is_listener || c->fd < 0 || c->is_over)
 			continue;
 		if (c->relay) {
 			if (relay_is_late(c->relay, f->opt.idle_seconds, now_ms))
@@ -597,10 +628,8 @@ static void continue_some(struct front *f)
 {
 	struct connection *c;
 
-	for (int i = 0; i < MAX_EVENTS && (c = TAILQ_FIRST(&f->more)); i++) {
-		end_turn(c);
+	for (int i = 0; i < MAX_EVENTS && (c = turns_take(&f->more)); i++)
 		on_event(c);
-	}
 }
 
 /* At the end: sends what clients accept now. */
@@ -611,7 +640,7 @@ static void finish_sending(struct front *f)
 	for (struct connection *c = f->connections; c; c = c->next)
 		if (c->fd >= 0 && (c->relay || c->h2))
 			continue_later(c);
-	while (!TAILQ_EMPTY(&f->more) && clock_monotonic_ms() < until_ms)
+	while (!turns_is_empty(&f->more) && clock_monotonic_ms() < until_ms)
 		continue_some(f);
 }
 
@@ -623,7 +652,7 @@ static void *front_main(void *arg)
 
 	while (!atomic_load(&f->stop)) {
 		int n = epoll_wait(f->epoll, events, MAX_EVENTS,
-				   TAILQ_EMPTY(&f->more) ? SWEEP_MS : 0);
+				   turns_is_empty(&f->more) ? SWEEP_MS : 0);
 		bool done = false;
 
 		for (int i = 0; i < n; i++) {
@@ -685,6 +714,7 @@ void front_close(struct front *f)
 		wake(f);
 		pthread_join(f->thread, NULL);
 	}
+	handshakes_close(f->handshakes);
 	while (f->connections) {
 		if (f->connections->h2)
 			h2_session_abandon(f->connections->h2);
@@ -702,16 +732,20 @@ int front_open(struct front **out, const struct front_options *opt, struct err *
 {
 	_cleanup_(front_closep) struct front *f = calloc(1, sizeof(*f));
 	struct epoll_event ev = { .events = EPOLLIN };
+	int r;
 
 	if (!f)
 		return -ENOMEM;
 	f->opt = *opt;
-	TAILQ_INIT(&f->more);
+	turns_init(&f->more);
 	pthread_mutex_init(&f->lock, NULL);
 	f->epoll = epoll_create1(EPOLL_CLOEXEC);
 	f->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (f->epoll < 0 || f->wake < 0 || epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->wake, &ev) < 0)
 		return err_set(err, -errno, "cannot set up epoll: %s", strerror(errno));
+	r = opt->tls ? handshakes_open(&f->handshakes, wake, f) : 0;
+	if (r < 0)
+		return err_set(err, r, "cannot start the thread of TLS: %s", strerror(-r));
 	*out = steal_ptr(&f);
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-enum { BACKLOG = 1024 };
+enum { BACKLOG = 4096 };
 
 static uint16_t port_of(const struct sockaddr_storage *a)
 {

@@ -5,7 +5,9 @@
 While two processes send as fast as they can, others are answered as while two processes only compute. The memory of
 connections stays within the server's limit, and at the limit the server still answers.
 """
+import collections
 import contextlib
+import http.client
 import multiprocessing
 import os
 import re
@@ -24,6 +26,8 @@ MEMORY_MIB = 128
 N_ATTACKERS = 2
 ROUNDS = 30
 LATE_S = 0.2  # later than the control
+HANDSHAKES = 200  # that an attacker keeps open
+LATE_HANDSHAKES_S = 1, 10  # of a known client, and of a new one, which needs two turns of 5 ms of computing each
 ANSWER_S = 20
 UNKNOWN, PRIORITY = 200, 2
 HOST = b"Host: localhost\r\n"
@@ -189,10 +193,62 @@ def check_memory(cameo, tmp, tls):
         check("and the server stops cleanly", server.stop() == 0)
 
 
-def certificate(tmp):
+def client_hello():
+    """The first message of a client. A server answers each copy of it, for which it has to compute a signature."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    sent = ssl.MemoryBIO()
+    client = context.wrap_bio(ssl.MemoryBIO(), sent)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
+
+
+def begin_handshakes(begun, address, hello):
+    """Begins handshakes, from an address of its own, and reads no answer."""
+    waiting = collections.deque()
+    while True:
+        with contextlib.suppress(OSError):
+            s = socket.create_connection(address, timeout=ANSWER_S, source_address=("127.0.0.2", 0))
+            s.sendall(hello)
+            waiting.append(s)
+        if len(waiting) == HANDSHAKES:
+            begun.release()
+        if len(waiting) >= HANDSHAKES:
+            waiting.popleft().close()
+
+
+def check_handshakes(cameo, tmp):
+    """RSA with 4096 bits: a signature takes 5 ms."""
+    tls = certificate(tmp, "rsa:4096")
+    server = Server(cameo, os.path.join(tmp, "handshakes"), *tls)
+    trusting = ssl.create_default_context(cafile=tls[1])
+    known = http.client.HTTPSConnection("localhost", where(server)[1], timeout=ANSWER_S, context=trusting)
+
+    def on_one():
+        known.request("GET", "/ready")
+        return known.getresponse().read() and True
+
+    asks = {"a client that is connected": (on_one, LATE_HANDSHAKES_S[0]),
+            "a new client": (lambda: is_ready(where(server), trusting), LATE_HANDSHAKES_S[1])}
+    with attackers(compute):
+        control = {name: slowest(ask) for name, (ask, _) in asks.items()}
+    with attackers(begin_handshakes, where(server), client_hello()):
+        for name, (ask, late_s) in asks.items():
+            took = slowest(ask)
+            print("# handshakes without a pause: 90 %% of answers to %s within %.1f ms, in the control %.1f ms" %
+                  (name, took * 1e3, control[name] * 1e3))
+            check("handshakes without a pause do not delay %s of another address" % name, took < control[name] + late_s,
+                  (control[name], took))
+    check("and the server stops cleanly", server.stop() == 0)
+
+
+def certificate(tmp, kind="ec"):
     """The options for TLS, or None without openssl."""
-    key, cert = os.path.join(tmp, "key"), os.path.join(tmp, "cert")
-    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+    key, cert = os.path.join(tmp, kind + ".key"), os.path.join(tmp, kind + ".cert")
+    curve = ["-pkeyopt", "ec_paramgen_curve:prime256v1"] if kind == "ec" else []
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", kind, *curve, "-nodes",
                            "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=localhost"], capture_output=True, check=False)
     return None if made.returncode else ["--tls-cert", cert, "--tls-key", key]
 
@@ -215,6 +271,7 @@ def main():
                      [n for n in FLOODS if "without contents" in n or "large" in n or "HTTP/1" in n])
         check("after all that the server with TLS stops cleanly", server.stop() == 0)
         check_memory(cameo, tmp, tls)
+        check_handshakes(cameo, tmp)
     return finish()
 
 

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/*
+ * Connections that wait for their turn. Clients, which are known by their address, take turns, so
+ * one with a thousand connections delays another by one turn. Belongs to one thread.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+enum { TURNS_FLOWS = 64 };
+
+struct turns;
+
+/* A place in a queue, as a member of what waits. Zeroed: it waits nowhere. */
+struct turn {
+	struct turns *in; /* NULL: none */
+	void *owner;      /* of this struct */
+	uint32_t flow;
+	TAILQ_ENTRY(turn) others;
+};
+
+TAILQ_HEAD(turn_list, turn);
+
+struct turns {
+	struct turn_list flows[TURNS_FLOWS];
+	uint64_t waiting;  /* bit N: flows[N] is not empty */
+	unsigned int next; /* the flow to visit next */
+};
+
+void turns_init(struct turns *t);
+bool turns_is_empty(const struct turns *t);
+
+/* Adds @owner behind those of the same client (make_room_client()), unless it waits already. */
+void turns_add(struct turns *t, struct turn *turn, void *owner, uint32_t client);
+
+/* Removes it from the queue in which it waits, if any. */
+void turns_remove(struct turn *turn);
+
+/* Removes the first of the next client, and returns its owner; NULL if none waits. */
+void *turns_take(struct turns *t);
