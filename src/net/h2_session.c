@@ -9,12 +9,9 @@
  * MAX_QUERIES queries at workers, or has not received MAX_UNSENT bytes of responses, its further
  * queries wait. http_outbox limits the responses of all clients.
  *
- * Flow control. Windows of 1 MiB per stream and 8 MiB per connection let an agent send a window of
- * profiles without waiting for a round trip. nghttp2 extends them as data arrives, since a body is
- * complete in memory before it is handled; max_body and max_memory are what bounds it. Responses
- * obey the client's windows: nghttp2 calls read_response() for as much as it may send. Floods of
- * frames that make the server work without a request are limited by h2_meter; nghttp2 limits
- * resets.
+ * Responses obey the client's windows: nghttp2 calls read_response() for as much as it may send.
+ * Floods of frames that make the server work without a request are limited by h2_meter; nghttp2
+ * limits resets.
  */
 #include "net/h2_session.h"
 
@@ -31,17 +28,14 @@
 #include "net/deadline.h"
 #include "net/h2_fields.h"
 #include "net/h2_meter.h"
+#include "net/h2_setup.h"
 #include "net/http_outbox.h"
 #include "net/http_work.h"
 #include "net/name_values.h"
 
 enum {
-	MAX_STREAMS = 128,
 	MAX_HEADERS = 64,
-	MAX_HEADER_BYTES = 32 * 1024,
 	MAX_ARGS = 64,
-	STREAM_WINDOW = 1 << 20,
-	SESSION_WINDOW = 8 << 20,
 	MAX_UNSENT = 4 << 20,
 	MAX_QUERIES = 24,   /* as many as may run with ClickHouse */
 	STREAM_HELD = 2048, /* estimate: memory of a stream with its request, without texts */
@@ -393,7 +387,7 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 	if (!st || st->rq) /* trailers of requests are ignored */
 		return 0;
 	st->header_bytes += name_len + value_len;
-	if (st->header_bytes > MAX_HEADER_BYTES || st->headers.len == MAX_HEADERS)
+	if (st->header_bytes > H2_MAX_HEADER_BYTES || st->headers.len == MAX_HEADERS)
 		return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 	hold(st, name_len + value_len + FIELD_HELD);
 	if (name_len == 7 && !memcmp(name, ":method", 7))
@@ -466,41 +460,8 @@ static int on_close(nghttp2_session *h2, int32_t id, uint32_t error, void *ctx)
 	return 0;
 }
 
-static int start(struct h2_session *s)
-{
-	static const nghttp2_settings_entry settings[] = {
-		{ NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, MAX_STREAMS },
-		{ NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, STREAM_WINDOW },
-		{ NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, MAX_HEADER_BYTES },
-	};
-	nghttp2_session_callbacks *cb;
-	nghttp2_option *option;
-	int r;
-
-	if (nghttp2_session_callbacks_new(&cb) != 0)
-		return -ENOMEM;
-	if (nghttp2_option_new(&option) != 0) {
-		nghttp2_session_callbacks_del(cb);
-		return -ENOMEM;
-	}
-	/* They are retained for priorities, which are not used. */
-	nghttp2_option_set_no_closed_streams(option, 1);
-	nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
-	nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
-	nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame);
-	nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
-	nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_close);
-	r = nghttp2_session_server_new2(&s->h2, cb, s, option);
-	nghttp2_option_del(option);
-	nghttp2_session_callbacks_del(cb);
-	if (r != 0)
-		return -ENOMEM;
-	if (nghttp2_submit_settings(s->h2, NGHTTP2_FLAG_NONE, settings,
-				    sizeof(settings) / sizeof(settings[0])) != 0 ||
-	    nghttp2_session_set_local_window_size(s->h2, NGHTTP2_FLAG_NONE, 0, SESSION_WINDOW) != 0)
-		return -ENOMEM;
-	return 0;
-}
+static const struct h2_callbacks callbacks = { on_begin_headers, on_header, on_frame, on_data,
+					       on_close };
 
 int h2_session_new(struct h2_session **out, struct http_work *work, const struct http_peer *peer,
 		   h2_done_fn done, h2_shut_down_fn shut_down, void *ctx)
@@ -518,7 +479,7 @@ int h2_session_new(struct h2_session **out, struct http_work *work, const struct
 					  .shut_down = shut_down,
 					  .connection = ctx };
 	h2_meter_init(&s->meter, clock_monotonic_ms());
-	r = start(s);
+	r = h2_setup(&s->h2, &callbacks, s);
 	if (r == 0)
 		*out = steal_ptr(&s);
 	return r;

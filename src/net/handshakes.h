@@ -33,8 +33,7 @@ void handshakes_close(struct handshakes *h);
 
 DEFINE_FREEP(struct handshakes, handshakes_close)
 
-/* Requests a step, for a client (make_room_client()). Until it is taken, @one belongs to the
- * thread. */
+/* Requests a step, for a client (make_room_client()). @one then belongs to the thread. */
 void handshakes_put(struct handshakes *h, struct handshake *one, void *owner, uint32_t client);
 
 /*

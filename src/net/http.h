@@ -107,7 +107,7 @@ struct http_admission {
 	uint64_t flow; /* requests of equal flows share a part of the queue: a hash of the tenant */
 };
 
-/* What a connection may occupy without requests over HTTP/2, bodies and responses. */
+/* The memory that a connection may take without requests over HTTP/2, bodies and responses. */
 enum { HTTP_CONNECTION_BYTES = 40 * 1024, HTTP_TLS_CONNECTION_BYTES = 96 * 1024 };
 
 /* Strings and files of TLS are borrowed until the server is closed. */

@@ -345,7 +345,7 @@ static size_t max_response(const struct server_options *opt)
 	return part && part < MAX_RESPONSE ? part : MAX_RESPONSE;
 }
 
-/* As many connections as there is memory for, whatever they do. */
+/* Returns for how many connections there is memory, whatever they do. */
 static unsigned int max_connections(const struct server *s)
 {
 	size_t each = s->keys.cert.data ? HTTP_TLS_CONNECTION_BYTES : HTTP_CONNECTION_BYTES;

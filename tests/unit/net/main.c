@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+int test_connections(void);
 int test_feed(void);
 int test_h2_meter(void);
 int test_http1_guard(void);
@@ -12,6 +13,7 @@ int test_turns(void);
 
 int main(void)
 {
-	return test_feed() + test_h2_meter() + test_http1_guard() + test_http_client() + test_http_outbox() +
-	       test_http_pool() + test_http_server() + test_make_room() + test_tls() + test_turns();
+	return test_connections() + test_feed() + test_h2_meter() + test_http1_guard() +
+	       test_http_client() + test_http_outbox() + test_http_pool() + test_http_server() +
+	       test_make_room() + test_tls() + test_turns();
 }
