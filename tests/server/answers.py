@@ -227,6 +227,16 @@ def check_partial(server):
           (status, kind, got.get("rejectedProfiles")) == (200, "application/json", "2") and got["errorMessage"], got)
 
 
+def otlp(time_ns, duration_ns):
+    """A profile of one sample, with its dictionary."""
+    types = message((1, 1), (2, 2))
+    profile = message((1, types), (2, message((1, 1), (2, [1]))), (3, time_ns), (4, duration_ns), (5, types), (6, 1))
+    strings = [(5, s) for s in ("", "samples", "count", "main")]
+    dictionary = message((1, ""), (2, ""), (2, message((3, message((1, 1))))), (3, ""), (3, message((1, 3))), (4, ""), *strings,
+                         (6, ""), (7, ""), (7, message((1, [1]))))
+    return message((1, message((2, message((2, profile))))), (2, dictionary))
+
+
 def check_times(cameo, directory):
     server = Server(cameo, os.path.join(directory, "times"), "--keep-days", "30")
     now = int(time.time())
@@ -240,6 +250,9 @@ def check_times(cameo, directory):
     check("a negative duration is refused", got[0] == 400, got)
     got = server.ask("/ingest?name=x&from=%d&until=%d" % (now - 86400, now + 100 * 366 * 86400), b"a 1\n")
     check("a duration of a century is refused", got[0] == 400, got)
+    for name, duration, status in (("10 s", 10 * 10**9, 200), ("2^63 ns", 2**63, 400), ("2^64 - 1 ns", 2**64 - 1, 400)):
+        got = server.ask("/v1development/profiles", otlp(now * 10**9, duration), {"Content-Type": "application/x-protobuf"})
+        check("OTLP: a duration of %s is %d" % (name, status), got[0] == status, got)
     server.stop()
 
 

@@ -396,7 +396,8 @@ static int read_meta(struct reader *rd, struct wire profile)
 	if (r < 0)
 		return r;
 	time = (int64_t)s.v[OTLP_PROFILE_TIME];
-	duration = (int64_t)s.v[OTLP_PROFILE_DURATION];
+	duration = s.v[OTLP_PROFILE_DURATION] >> 63 ? INT64_MAX /* centuries */
+						    : (int64_t)s.v[OTLP_PROFILE_DURATION];
 	if (!m->time_ns || (time && time < m->time_ns))
 		m->time_ns = time;
 	if (m->duration_ns < duration)
