@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "agent/selector.h"
+#include "agent/top_files.h"
 #include "lang/lang.h"
 #include "metadata/process_info.h"
 #include "opener/opener.h"
@@ -70,7 +71,6 @@ static void collect_usage(struct agent_stats *s)
 		s->most_bytes = stats_held_bytes(s);
 }
 
-/* Lists the largest unwind tables by insertion, without sorting all. */
 static void list_top_files(struct agent_stats *s, struct session *session)
 {
 	const struct file_table *files = session_files(session);
@@ -83,20 +83,10 @@ static void list_top_files(struct agent_stats *s, struct session *session)
 	s->n_top = 0;
 	for (uint32_t id = 1; id <= file_table_count(files); id++) {
 		const struct file_info *info = file_table_get(files, id);
-		struct agent_file f = { 0 };
-		size_t i;
+		uint64_t rows, bytes = info ? session_table_bytes(session, id, &rows) : 0;
 
-		f.bytes = info ? session_table_bytes(session, id, &f.rows) : 0;
-		if (!f.bytes)
-			continue;
-		for (i = s->n_top; i && s->top[i - 1].bytes < f.bytes; i--)
-			if (i < AGENT_TOP_FILES)
-				s->top[i] = s->top[i - 1];
-		if (i >= AGENT_TOP_FILES)
-			continue;
-		snprintf(f.path, sizeof(f.path), "%s", info->path);
-		s->top[i] = f;
-		s->n_top += s->n_top < AGENT_TOP_FILES;
+		if (bytes)
+			top_files_add(s->top, &s->n_top, info->path, bytes, rows);
 	}
 }
 

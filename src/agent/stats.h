@@ -11,20 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/top_files.h"
 #include "lang/runtime.h"
 #include "profiler/session.h"
 #include "symbolize/symbolizer_thread.h"
 
 struct process_info_store;
 struct selector;
-
-enum { AGENT_TOP_FILES = 20 };
-
-/* An executable with its unwind table. */
-struct agent_file {
-	char path[256];
-	uint64_t bytes, rows;
-};
 
 /* A language runtime that samples hit and whose functions cannot be read; see lang/runtime.h. */
 struct agent_runtime {

@@ -11,6 +11,7 @@ int test_parts(void);
 int test_privileges(void);
 int test_report(void);
 int test_selector(void);
+int test_top_files(void);
 
 int main(int argc, char **argv)
 {
@@ -18,5 +19,5 @@ int main(int argc, char **argv)
 
 	role_main(argc, argv, roles, sizeof(roles) / sizeof(*roles));
 	return test_config() + test_memory_plan() + test_metrics() + test_parts() +
-	       test_privileges() + test_report() + test_selector();
+	       test_privileges() + test_report() + test_selector() + test_top_files();
 }
