@@ -268,7 +268,7 @@ static int read_message(struct json_read *j, void *ctx)
  * {"code":..., "message":...}, or else the first line of the response. Control characters are
  * removed, because a server is as untrusted as its profiles.
  */
-static int report_failure(const struct http_answer *a, struct err *err)
+static int report_failure(const struct http_client_response *a, struct err *err)
 {
 	int code = a->status == 404 ? -ENOENT : -EACCES;
 	_cleanup_(buf_fini) struct buf text = { 0 };
@@ -297,10 +297,10 @@ static int exchange(const struct http_client_request *rq, struct buf *out, struc
 {
 	const struct http_client_options opt = {
 		.timeout_ms = TIMEOUT_MS,
-		.max_answer = codec_limits_default().bytes,
+		.max_response = codec_limits_default().bytes,
 	};
 	_cleanup_(http_client_freep) struct http_client *c = NULL;
-	struct http_answer a = { 0 };
+	struct http_client_response a = { 0 };
 	int r = http_client_new(&c, &opt, err);
 
 	if (r == 0)
@@ -311,7 +311,7 @@ static int exchange(const struct http_client_request *rq, struct buf *out, struc
 		buf_put(out, a.body.data, a.body.len);
 		r = buf_error(out);
 	}
-	http_answer_fini(&a);
+	http_client_response_fini(&a);
 	return r;
 }
 

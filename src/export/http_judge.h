@@ -7,7 +7,7 @@
  */
 #include <stdbool.h>
 
-struct http_answer;
+struct http_client_response;
 struct sink_outcome;
 
 /*
@@ -15,8 +15,8 @@ struct sink_outcome;
  * and 407 refuse the credentials; other 4xx except 429 are permanent, 500 and 501 are doubtful, all
  * others are retried. Retry-After sets the pause.
  */
-void http_judge_status(const struct http_answer *a, const char *message,
+void http_judge_status(const struct http_client_response *a, const char *message,
 		       struct sink_outcome *outcome);
 
 /* Is the response's Content-Type @type, ignoring parameters? */
-bool http_judge_has_type(const struct http_answer *a, const char *type);
+bool http_judge_has_type(const struct http_client_response *a, const char *type);

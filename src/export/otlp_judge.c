@@ -45,9 +45,9 @@ static void done(const struct otlp_answer *a, uint32_t n_profiles, struct sink_o
  * grpc-status-details-bin is base64 (gRPC over HTTP2, "Binary-Header"); it is limited because
  * headers of a server are untrusted.
  */
-static void read_details(const struct http_answer *a, struct otlp_answer *out)
+static void read_details(const struct http_client_response *a, struct otlp_answer *out)
 {
-	const char *details = http_answer_header(a, "grpc-status-details-bin");
+	const char *details = http_client_response_header(a, "grpc-status-details-bin");
 	_cleanup_(buf_fini) struct buf status = { 0 };
 
 	if (details && strlen(details) <= DETAILS_MAX &&
@@ -82,9 +82,10 @@ static enum sink_verdict grpc_verdict(long status, bool may_retry)
  * A response without grpc-status is not gRPC: a proxy in between may have responded, so the item is
  * kept.
  */
-void otlp_judge_grpc(const struct http_answer *a, uint32_t n_profiles, struct sink_outcome *out)
+void otlp_judge_grpc(const struct http_client_response *a, uint32_t n_profiles,
+		     struct sink_outcome *out)
 {
-	const char *status = http_answer_header(a, "grpc-status"), *message;
+	const char *status = http_client_response_header(a, "grpc-status"), *message;
 	struct otlp_answer said = { 0 };
 	char *end;
 	long code;
@@ -108,7 +109,7 @@ void otlp_judge_grpc(const struct http_answer *a, uint32_t n_profiles, struct si
 		return;
 	}
 	read_details(a, &said);
-	message = http_answer_header(a, "grpc-message");
+	message = http_client_response_header(a, "grpc-message");
 	if (message)
 		otlp_answer_read_message(message, &said);
 	out->retry_ms = said.retry_ms;
@@ -116,7 +117,7 @@ void otlp_judge_grpc(const struct http_answer *a, uint32_t n_profiles, struct si
 		 said.message);
 }
 
-static bool is_protobuf(const struct http_answer *a)
+static bool is_protobuf(const struct http_client_response *a)
 {
 	return http_judge_has_type(a, "application/x-protobuf") ||
 	       http_judge_has_type(a, "application/protobuf");
@@ -126,7 +127,8 @@ static bool is_protobuf(const struct http_answer *a)
  * Errors may be protobuf or text. A success of another content type is treated like an outage: a
  * captive portal or a wrong port answers 200 to everything.
  */
-void otlp_judge_http(const struct http_answer *a, uint32_t n_profiles, struct sink_outcome *out)
+void otlp_judge_http(const struct http_client_response *a, uint32_t n_profiles,
+		     struct sink_outcome *out)
 {
 	struct otlp_answer said = { 0 };
 	size_t len = a->body.len < OTLP_MESSAGE_LEN - 1 ? a->body.len : OTLP_MESSAGE_LEN - 1;

@@ -7,7 +7,7 @@
  */
 #include <stdint.h>
 
-struct http_answer;
+struct http_client_response;
 struct sink_outcome;
 
 enum { OTLP_FRAME_HEADER = 5 /* bytes before a gRPC message: compression flag and length */ };
@@ -16,5 +16,7 @@ enum { OTLP_FRAME_HEADER = 5 /* bytes before a gRPC message: compression flag an
  * Fill in @out from a response over gRPC, or over HTTP, to a request with @n_profiles profiles.
  * @out must be zeroed.
  */
-void otlp_judge_grpc(const struct http_answer *a, uint32_t n_profiles, struct sink_outcome *out);
-void otlp_judge_http(const struct http_answer *a, uint32_t n_profiles, struct sink_outcome *out);
+void otlp_judge_grpc(const struct http_client_response *a, uint32_t n_profiles,
+		     struct sink_outcome *out);
+void otlp_judge_http(const struct http_client_response *a, uint32_t n_profiles,
+		     struct sink_outcome *out);

@@ -26,7 +26,7 @@
 #include "roles/memfd.h"
 #include "roles/role.h"
 
-enum { ANSWER_BYTES = 64 << 10, HEADERS_MAX = 256, CLIENTS_MAX = EXPORT_MAX_SINKS };
+enum { RESPONSE_BYTES = 64 << 10, HEADERS_MAX = 256, CLIENTS_MAX = EXPORT_MAX_SINKS };
 
 /* The options by which clients differ. */
 struct client_key {
@@ -95,7 +95,7 @@ static int client_open(struct client *c, const struct client_key *key, const str
 		.insecure = key->insecure,
 		.http2_only = key->http2_only,
 		.timeout_ms = key->timeout_ms,
-		.max_answer = ANSWER_BYTES,
+		.max_response = RESPONSE_BYTES,
 	};
 	size_t n_fds = 1;
 
@@ -141,7 +141,7 @@ static int find_client(const struct role_call *call, struct http_client **out, s
 	return r;
 }
 
-static void judge(const struct post_request *q, const struct http_answer *a,
+static void judge(const struct post_request *q, const struct http_client_response *a,
 		  struct sink_outcome *out)
 {
 	switch (q->judge) {
@@ -177,7 +177,7 @@ static int send_body(struct role_call *call, const struct role_memfd *body,
 	struct http_client_request rq = { .method = "POST",
 					  .body = body->data,
 					  .body_len = body->len };
-	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	_cleanup_(http_client_response_fini) struct http_client_response a = { 0 };
 	struct http_client *http = NULL;
 	int r = read_texts(call, &rq, headers);
 

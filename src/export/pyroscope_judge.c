@@ -24,7 +24,7 @@ static int take_message(struct json_read *j, void *ctx)
 }
 
 /* Extracts the message of a Connect error, {"code":..., "message":...}; "" if there is none. */
-static void read_message(const struct http_answer *a, char out[MAX_MESSAGE])
+static void read_message(const struct http_client_response *a, char out[MAX_MESSAGE])
 {
 	struct json_read j;
 
@@ -35,9 +35,9 @@ static void read_message(const struct http_answer *a, char out[MAX_MESSAGE])
 }
 
 /* The server is recognized again with each response, since a URL may lead to another one later. */
-void pyroscope_judge(const struct http_answer *a, struct sink_outcome *out)
+void pyroscope_judge(const struct http_client_response *a, struct sink_outcome *out)
 {
-	const char *server = http_answer_header(a, "Server");
+	const char *server = http_client_response_header(a, "Server");
 	char message[MAX_MESSAGE];
 
 	out->is_cameo = server && !strncmp(server, "cameo/", 6);

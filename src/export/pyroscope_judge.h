@@ -5,8 +5,8 @@
  * The meaning of the response of a Pyroscope or Cameo server for the item that was sent. Responses
  * are untrusted; nothing here sends or receives.
  */
-struct http_answer;
+struct http_client_response;
 struct sink_outcome;
 
 /* Fills in @out, which must be zeroed. */
-void pyroscope_judge(const struct http_answer *a, struct sink_outcome *out);
+void pyroscope_judge(const struct http_client_response *a, struct sink_outcome *out);

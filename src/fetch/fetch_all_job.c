@@ -81,7 +81,7 @@ static int get(struct download *d, struct http_client *http, struct err *err)
 		.on_body = send_body,
 		.ctx = d,
 	};
-	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	_cleanup_(http_client_response_fini) struct http_client_response a = { 0 };
 	int r = http_client_do(http, &rq, &a, err);
 
 	return r < 0 ? r : a.status;
@@ -92,7 +92,7 @@ static void download(struct all *all, uint32_t index)
 	const struct http_client_options opt = {
 		.connect_ms = all->request->timeout_ms,
 		.timeout_ms = all->request->timeout_ms,
-		.max_answer = REJECTED_BYTES,
+		.max_response = REJECTED_BYTES,
 	};
 	struct download d = { all, index, all->request->max_bytes };
 	_cleanup_(http_client_freep) struct http_client *http = NULL;

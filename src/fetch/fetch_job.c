@@ -54,7 +54,7 @@ static int open_client(const struct role_call *call, struct http_client **out, s
 		.insecure = q->flags & FETCH_INSECURE,
 		.connect_ms = q->timeout_ms,
 		.timeout_ms = q->timeout_ms,
-		.max_answer = REJECTED_BYTES, /* of bodies that are not passed on */
+		.max_response = REJECTED_BYTES, /* of bodies that are not passed on */
 	};
 	char path[32];
 
@@ -79,7 +79,7 @@ static int get(struct role_call *call, struct err *err)
 		.ctx = &body,
 	};
 	_cleanup_(http_client_freep) struct http_client *http = NULL;
-	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	_cleanup_(http_client_response_fini) struct http_client_response a = { 0 };
 	int r = read_texts(call, &rq, headers);
 
 	if (r == 0)

@@ -22,7 +22,7 @@
 enum {
 	CONNECT_MS = 10000,
 	TIMEOUT_MS = 30000,
-	ANSWER_BYTES = 1 << 20,
+	RESPONSE_BYTES = 1 << 20,
 	HEADER_BYTES = 64 << 10,
 	REDIRECTS_MAX = 3,
 	POLL_MS = 1000,
@@ -34,14 +34,14 @@ struct http_client {
 	CURL *easy;
 	CURLM *multi;
 	const struct http_client_request *request; /* the current one */
-	size_t max_answer;
-	struct http_answer *answer; /* of the exchange under way */
+	size_t max_response;
+	struct http_client_response *response; /* of the exchange under way */
 	bool has_body, too_big;
 	int body_error; /* negative result of the request's on_body() */
 	char why[CURL_ERROR_SIZE];
 };
 
-void http_answer_fini(struct http_answer *a)
+void http_client_response_fini(struct http_client_response *a)
 {
 	buf_fini(&a->headers);
 	buf_fini(&a->body);
@@ -51,7 +51,7 @@ void http_answer_fini(struct http_answer *a)
 static size_t on_header(char *data, size_t size, size_t n, void *ctx)
 {
 	struct http_client *c = ctx;
-	struct buf *h = &c->answer->headers;
+	struct buf *h = &c->response->headers;
 	size_t len = size * n, text = len;
 
 	while (text && (data[text - 1] == '\r' || data[text - 1] == '\n'))
@@ -86,14 +86,14 @@ static int status_of(const struct http_client *c)
 static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 {
 	struct http_client *c = ctx;
-	struct buf *b = &c->answer->body;
+	struct buf *b = &c->response->body;
 	size_t len = size * n;
 
 	if (c->request->on_body && status_of(c) == 200) {
 		c->body_error = c->request->on_body(c->request->ctx, data, len);
 		return c->body_error < 0 ? 0 : len;
 	}
-	if (len > c->max_answer - b->len) {
+	if (len > c->max_response - b->len) {
 		c->too_big = true;
 		return 0;
 	}
@@ -101,7 +101,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 	return buf_error(b) ? 0 : len;
 }
 
-const char *http_answer_header(const struct http_answer *a, const char *name)
+const char *http_client_response_header(const struct http_client_response *a, const char *name)
 {
 	const char *p = (const char *)a->headers.data, *end = p + a->headers.len, *found = NULL;
 	size_t len = strlen(name);
@@ -112,10 +112,10 @@ const char *http_answer_header(const struct http_answer *a, const char *name)
 	return found;
 }
 
-int64_t http_answer_retry_ms(const struct http_answer *a)
+int64_t http_client_response_retry_ms(const struct http_client_response *a)
 {
-	const char *after = http_answer_header(a, "Retry-After");
-	const char *date = http_answer_header(a, "Date");
+	const char *after = http_client_response_header(a, "Retry-After");
+	const char *date = http_client_response_header(a, "Date");
 	char *end;
 	long long s;
 
@@ -146,7 +146,7 @@ static void set_options(struct http_client *c, const struct http_client_options 
 {
 	CURL *e = c->easy;
 
-	c->max_answer = opt->max_answer ? opt->max_answer : ANSWER_BYTES;
+	c->max_response = opt->max_response ? opt->max_response : RESPONSE_BYTES;
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->why);
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -228,7 +228,7 @@ static int failure(const struct http_client *c, CURLcode code, struct err *err)
 		return err_set(err, c->body_error, "%s", strerror(-c->body_error));
 	if (c->too_big)
 		return err_set(err, -EFBIG, "response exceeds the limit of %zu bytes",
-			       c->max_answer);
+			       c->max_response);
 	switch (code) {
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_WRITE_ERROR:
@@ -285,14 +285,14 @@ static int turn(struct http_client *c, CURLcode *out)
 	return 0;
 }
 
-/* Sends one request, without following redirects, and receives the response into c->answer. */
+/* Sends one request, without following redirects, and receives the response into c->response. */
 static int exchange(struct http_client *c, const char *url, struct err *err)
 {
 	CURLcode code;
 	int r;
 
-	c->answer->headers.len = 0;
-	c->answer->body.len = 0;
+	c->response->headers.len = 0;
+	c->response->body.len = 0;
 	c->too_big = false;
 	c->body_error = 0;
 	c->why[0] = 0;
@@ -305,7 +305,7 @@ static int exchange(struct http_client *c, const char *url, struct err *err)
 		return err_set(err, r, "%s", r == -ECANCELED ? "canceled" : "out of memory");
 	if (code != CURLE_OK)
 		return failure(c, code, err);
-	c->answer->status = status_of(c);
+	c->response->status = status_of(c);
 	return 0;
 }
 
@@ -334,7 +334,7 @@ static void curl_freep(char **p)
 /* May the request be repeated unmodified after this status? */
 static bool is_redirect(const struct http_client *c)
 {
-	int s = c->answer->status;
+	int s = c->response->status;
 
 	return s == 307 || s == 308 || (!c->has_body && (s == 301 || s == 302 || s == 303));
 }
@@ -348,7 +348,7 @@ static bool is_same_server(CURLU *a, CURLU *b)
 /* The target of a redirect that may be followed, else NULL; to be freed with curl_free(). */
 static char *redirect_of(const struct http_client *c, const char *url)
 {
-	const char *location = http_answer_header(c->answer, "Location");
+	const char *location = http_client_response_header(c->response, "Location");
 	_cleanup_(url_freep) CURLU *from = curl_url(), *to = curl_url();
 	char *out = NULL;
 
@@ -424,25 +424,25 @@ int http_client_request_texts(struct http_client_request *rq, const char *texts,
 }
 
 int http_client_do(struct http_client *c, const struct http_client_request *rq,
-		   struct http_answer *out, struct err *err)
+		   struct http_client_response *out, struct err *err)
 {
 	_cleanup_(slist_freep) struct curl_slist *list = NULL;
 	int r = add_header(&list, "Expect:"); /* no waiting for a 100 */
 
-	http_answer_fini(out);
-	*out = (struct http_answer){ 0 };
+	http_client_response_fini(out);
+	*out = (struct http_client_response){ 0 };
 	for (size_t i = 0; r == 0 && i < rq->n_headers; i++)
 		r = add_header(&list, rq->headers[i]);
 	if (r < 0)
 		return err_set(err, r, "header contains a line break");
-	c->answer = out;
+	c->response = out;
 	c->request = rq;
 	set_body(c, rq);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, list);
 	r = exchange_redirected(c, rq->url, err);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, NULL);
 	curl_easy_setopt(c->easy, CURLOPT_POSTFIELDS, NULL);
-	c->answer = NULL;
+	c->response = NULL;
 	c->request = NULL;
 	return r;
 }

@@ -24,7 +24,7 @@ struct http_client_options {
 	bool http2_only;                  /* HTTP/2 with prior knowledge, with or without TLS */
 	unsigned int connect_ms;          /* 0: 10 s */
 	unsigned int timeout_ms;          /* of the whole exchange; 0: 30 s */
-	size_t max_answer;                /* bytes of body after decompression; 0: 1 MiB */
+	size_t max_response;              /* bytes of body after decompression; 0: 1 MiB */
 };
 
 struct http_client_request {
@@ -40,7 +40,8 @@ struct http_client_request {
 	bool any_redirect;
 	/*
 	 * Receives the body of a response with status 200, in pieces and without a limit, instead
-	 * of http_answer.body; or NULL. A negative result ends the request, which returns it.
+	 * of http_client_response.body; or NULL. A negative result ends the request, which returns
+	 * it.
 	 */
 	int (*on_body)(void *ctx, const void *data, size_t len);
 	void *ctx;
@@ -54,7 +55,7 @@ struct http_client_request {
 int http_client_request_texts(struct http_client_request *rq, const char *texts, const char *end,
 			      const char **headers, size_t max);
 
-struct http_answer {
+struct http_client_response {
 	int status;
 	struct buf headers; /* "name: value" and NUL, one after the other; trailers too */
 	struct buf body;
@@ -76,22 +77,22 @@ DEFINE_FREEP(struct http_client, http_client_free)
  * A redirect is followed only to the same scheme, host and port (or, with any_redirect, to any
  * http or https URL), and only if the request may be repeated unmodified; otherwise the response is
  * the redirect. @out is emptied first; the caller
- * frees it with http_answer_fini(), also after a failure.
+ * frees it with http_client_response_fini(), also after a failure.
  *
  * Return: 0 whatever the status; -ETIMEDOUT; -ECONNREFUSED if no connection can be made;
  * -EBADMSG if the peer does not speak HTTP or the response is truncated; -EFBIG; -EACCES if TLS
  * fails; -ECANCELED; -EINVAL if the URL is not an http or https URL; -ENOMEM.
  */
 int http_client_do(struct http_client *c, const struct http_client_request *rq,
-		   struct http_answer *out, struct err *err);
+		   struct http_client_response *out, struct err *err);
 
-void http_answer_fini(struct http_answer *a);
+void http_client_response_fini(struct http_client_response *a);
 
 /* The value of the last header or trailer of this name, in any case; NULL: there is none. */
-const char *http_answer_header(const struct http_answer *a, const char *name);
+const char *http_client_response_header(const struct http_client_response *a, const char *name);
 
 /*
  * The delay in Retry-After in milliseconds, at most a day; 0: no such header. A date is compared
  * with the response's Date header, so that this machine's clock does not matter.
  */
-int64_t http_answer_retry_ms(const struct http_answer *a);
+int64_t http_client_response_retry_ms(const struct http_client_response *a);

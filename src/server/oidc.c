@@ -53,10 +53,10 @@ static bool is_url_safe(const char *url)
 static int fetch(const char *url, const atomic_bool *cancelled, struct buf *out, struct err *err)
 {
 	const struct http_client_options opt = { .timeout_ms = FETCH_MS,
-						 .max_answer = JWKS_MAX_BYTES };
+						 .max_response = JWKS_MAX_BYTES };
 	const struct http_client_request rq = { .url = url, .cancelled = cancelled };
 	_cleanup_(http_client_freep) struct http_client *c = NULL;
-	struct http_answer answer = { 0 };
+	struct http_client_response answer = { 0 };
 	int r = http_client_new(&c, &opt, err);
 
 	if (r == 0)
@@ -65,7 +65,7 @@ static int fetch(const char *url, const atomic_bool *cancelled, struct buf *out,
 		r = err_set(err, -EPROTO, "\"%s\" answered with status %d", url, answer.status);
 	if (r == 0)
 		buf_put(out, answer.body.data, answer.body.len);
-	http_answer_fini(&answer);
+	http_client_response_fini(&answer);
 	return r < 0 ? r : buf_error(out);
 }
 

@@ -133,7 +133,7 @@ int clickhouse_http_new(struct clickhouse_http **out, const char *url, struct er
 static int acquire_client(struct clickhouse_http *h, struct http_client **out, struct err *err)
 {
 	const struct http_client_options opt = { .timeout_ms = TIMEOUT_MS,
-						 .max_answer = CLICKHOUSE_MAX_RESPONSE };
+						 .max_response = CLICKHOUSE_MAX_RESPONSE };
 
 	pthread_mutex_lock(&h->lock);
 	*out = h->idle.len ? h->idle.data[--h->idle.len] : NULL;
@@ -155,7 +155,7 @@ static void release_client(struct clickhouse_http *h, struct http_client *c)
  * which is why only the number is interpreted. Errors that the caller can act on have an -errno of
  * their own; all others are -EIO with ClickHouse's text.
  */
-static int failed(const struct http_answer *a, struct err *err)
+static int failed(const struct http_client_response *a, struct err *err)
 {
 	static const struct {
 		int code, error;
@@ -181,7 +181,7 @@ static int failed(const struct http_answer *a, struct err *err)
 static int exchange(struct clickhouse_http *h, const char *url, const struct buf *body,
 		    const atomic_bool *cancelled, struct buf *out, struct err *err)
 {
-	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	_cleanup_(http_client_response_fini) struct http_client_response a = { 0 };
 	const char *headers[] = { h->user, h->key };
 	struct http_client_request rq = { .method = "POST",
 					  .url = url,

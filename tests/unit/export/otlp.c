@@ -371,14 +371,14 @@ static void a_cancelled_sink_does_not_send(void **state)
 static struct sink_outcome judge_grpc(int status, const char *const *headers, const void *body,
 				      size_t len)
 {
-	struct http_answer a = { .status = status };
+	struct http_client_response a = { .status = status };
 	struct sink_outcome o = { .verdict = SINK_LATER };
 
 	for (; headers && *headers; headers++)
 		buf_put(&a.headers, *headers, strlen(*headers) + 1);
 	buf_put(&a.body, body, len);
 	otlp_judge_grpc(&a, 3, &o);
-	http_answer_fini(&a);
+	http_client_response_fini(&a);
 	return o;
 }
 

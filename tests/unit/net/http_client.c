@@ -14,7 +14,7 @@
 struct scene {
 	struct fake_server *server;
 	struct http_client *client;
-	struct http_answer answer;
+	struct http_client_response answer;
 	struct err err;
 	char *url;
 	atomic_bool cancelled;
@@ -31,7 +31,7 @@ static void begin(struct scene *s, const char *const *answers, size_t n,
 static void end(struct scene *s)
 {
 	http_client_free(s->client);
-	http_answer_fini(&s->answer);
+	http_client_response_fini(&s->answer);
 	fake_server_free(s->server);
 	free(s->url);
 }
@@ -68,8 +68,8 @@ static void sends_the_body_and_returns_the_response(void **state)
 	assert_int_equal(s.answer.status, 200);
 	assert_int_equal(s.answer.body.len, 6);
 	assert_memory_equal(s.answer.body.data, "answer", 6);
-	assert_string_equal(http_answer_header(&s.answer, "content-type"), "text/y");
-	assert_null(http_answer_header(&s.answer, "content"));
+	assert_string_equal(http_client_response_header(&s.answer, "content-type"), "text/y");
+	assert_null(http_client_response_header(&s.answer, "content"));
 	assert_non_null(strstr(fake_server_request(s.server, 0), "POST /path HTTP/1.1\r\n"));
 	assert_non_null(strstr(fake_server_request(s.server, 0), "Content-Type: text/x\r\n"));
 	assert_non_null(strstr(fake_server_request(s.server, 0), "\r\n\r\nquestion"));
@@ -85,7 +85,7 @@ static void trailers_are_headers(void **state)
 			"Trailer: grpc-status\r\n\r\n1\r\nx\r\n0\r\ngrpc-status: 14\r\n\r\n",
 			&s),
 		0);
-	assert_string_equal(http_answer_header(&s.answer, "Grpc-Status"), "14");
+	assert_string_equal(http_client_response_header(&s.answer, "Grpc-Status"), "14");
 	end(&s);
 }
 
@@ -96,7 +96,7 @@ static void an_error_status_is_a_response(void **state)
 	assert_int_equal(
 		post_to("HTTP/1.1 503 No\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n", &s), 0);
 	assert_int_equal(s.answer.status, 503);
-	assert_int_equal(http_answer_retry_ms(&s.answer), 7000);
+	assert_int_equal(http_client_response_retry_ms(&s.answer), 7000);
 	end(&s);
 }
 
@@ -108,7 +108,7 @@ static void a_date_in_retry_after_is_relative_to_the_responses_date(void **state
 				 "Retry-After: Fri, 02 Jan 1998 00:01:30 GMT\r\n\r\n",
 				 &s),
 			 0);
-	assert_int_equal(http_answer_retry_ms(&s.answer), 90000);
+	assert_int_equal(http_client_response_retry_ms(&s.answer), 90000);
 	end(&s);
 }
 
@@ -122,12 +122,12 @@ static void an_invalid_or_excessive_retry_after_is_limited(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct http_answer a = { 0 };
+		struct http_client_response a = { 0 };
 
 		buf_printf(&a.headers, "Retry-After: %s", cases[i].value);
 		buf_put_byte(&a.headers, 0);
-		assert_int_equal(http_answer_retry_ms(&a), cases[i].ms);
-		http_answer_fini(&a);
+		assert_int_equal(http_client_response_retry_ms(&a), cases[i].ms);
+		http_client_response_fini(&a);
 	}
 }
 
@@ -154,7 +154,7 @@ static void a_response_beyond_the_limit_is_refused(void **state)
 		"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n12345678901";
 	struct scene s;
 
-	begin(&s, &answer, 1, &(struct http_client_options){ .max_answer = 10 });
+	begin(&s, &answer, 1, &(struct http_client_options){ .max_response = 10 });
 	assert_int_equal(post(&s, "q"), -EFBIG);
 	assert_string_equal(s.err.msg, "response exceeds the limit of 10 bytes");
 	end(&s);
@@ -289,7 +289,7 @@ static void another_thread_can_cancel_a_request(void **state)
 static int fetch(const char *url, const char *header)
 {
 	_cleanup_(http_client_freep) struct http_client *c = NULL;
-	_cleanup_(http_answer_fini) struct http_answer a = { 0 };
+	_cleanup_(http_client_response_fini) struct http_client_response a = { 0 };
 	const struct http_client_request rq = { .url = url,
 						.headers = &header,
 						.n_headers = header ? 1 : 0 };

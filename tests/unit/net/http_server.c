@@ -176,7 +176,7 @@ static const char *ask(uint16_t port, bool http2, const char *path, const char *
 {
 	const char *headers[] = { "X-Test: t", "Expect:" };
 	const struct http_client_options opt = { .http2_only = http2, .timeout_ms = 120000 };
-	struct http_answer answer = { 0 };
+	struct http_client_response answer = { 0 };
 	struct http_client *c = NULL;
 	struct http_client_request rq = {
 		.headers = headers, .n_headers = 2, .body = body, .body_len = len
@@ -192,7 +192,7 @@ static const char *ask(uint16_t port, bool http2, const char *path, const char *
 		snprintf(text, sizeof(text), "%d %.*s", answer.status,
 			 answer.body.len < 300 ? (int)answer.body.len : 300,
 			 answer.body.len ? (const char *)answer.body.data : "");
-	http_answer_fini(&answer);
+	http_client_response_fini(&answer);
 	http_client_free(c);
 	return text;
 }
@@ -218,7 +218,7 @@ static void both_protocols_are_served_on_each_port(void **state)
 static void trailers_are_sent_over_http2(void **state)
 {
 	const struct http_client_options opt = { .http2_only = true, .timeout_ms = 120000 };
-	struct http_answer answer = { 0 };
+	struct http_client_response answer = { 0 };
 	struct http_client *c = NULL;
 	struct scene s;
 	char url[100];
@@ -230,11 +230,11 @@ static void trailers_are_sent_over_http2(void **state)
 		assert_int_equal(http_client_do(c, &(struct http_client_request){ .url = url },
 						&answer, NULL),
 				 0);
-		assert_string_equal(http_answer_header(&answer, "Grpc-Status"), "7");
-		assert_string_equal(http_answer_header(&answer, "Content-Type"), "text/x");
-		assert_string_equal(http_answer_header(&answer, "x-answer"), "yes");
+		assert_string_equal(http_client_response_header(&answer, "Grpc-Status"), "7");
+		assert_string_equal(http_client_response_header(&answer, "Content-Type"), "text/x");
+		assert_string_equal(http_client_response_header(&answer, "x-answer"), "yes");
 	}
-	http_answer_fini(&answer);
+	http_client_response_fini(&answer);
 	http_client_free(c);
 	end(&s);
 }
@@ -484,7 +484,7 @@ static void *ask_wait(void *arg)
 {
 	struct asker *a = arg;
 	const struct http_client_options opt = { .http2_only = a->http2, .timeout_ms = 120000 };
-	struct http_answer answer = { 0 };
+	struct http_client_response answer = { 0 };
 	struct http_client *c = NULL;
 	char url[100];
 
@@ -493,7 +493,7 @@ static void *ask_wait(void *arg)
 	if (http_client_do(c, &(struct http_client_request){ .url = url }, &answer, NULL) == 0)
 		snprintf(a->text, sizeof(a->text), "%d %.*s", answer.status, (int)answer.body.len,
 			 (const char *)answer.body.data);
-	http_answer_fini(&answer);
+	http_client_response_fini(&answer);
 	http_client_free(c);
 	return NULL;
 }

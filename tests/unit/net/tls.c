@@ -174,10 +174,10 @@ static char *ask(struct scene *s, int who, int ca, bool h2, size_t len)
 						 .cert_file = who < 0 ? NULL : s->id[who].cert_path,
 						 .key_file = who < 0 ? NULL : s->id[who].key_path,
 						 .http2_only = h2,
-						 .max_answer = 2 * LARGE };
+						 .max_response = 2 * LARGE };
 	_cleanup_(http_client_freep) struct http_client *c = NULL;
 	_cleanup_(freep) char *body = len ? malloc(len) : NULL;
-	struct http_answer answer = { 0 };
+	struct http_client_response answer = { 0 };
 	struct http_client_request rq = { .body = body, .body_len = len };
 	char url[64], *line = NULL;
 
@@ -199,7 +199,7 @@ static char *ask(struct scene *s, int who, int ca, bool h2, size_t len)
 		assert_non_null(line);
 		memcpy(line, text, n);
 	}
-	http_answer_fini(&answer);
+	http_client_response_fini(&answer);
 	return line;
 }
 

@@ -184,7 +184,7 @@ static void beyond_the_limit_the_oldest_reports_are_dropped(void **state)
 	buf_fini(&b);
 	http_client_free(s.client);
 	assert_int_equal(http_client_new(&s.client,
-					 &(struct http_client_options){ .max_answer = 64 << 20 },
+					 &(struct http_client_options){ .max_response = 64 << 20 },
 					 NULL),
 			 0);
 	assert_int_equal(scene_get(&s, AGENTS), 200);

@@ -124,7 +124,7 @@ static bool is_compressed(struct scene *s, const char *accept)
 	assert_int_equal(
 		send_as(s, QUERIER "Series", "application/json", accept, RANGE, strlen(RANGE)),
 		200);
-	encoding = http_answer_header(&s->answer, "Content-Encoding");
+	encoding = http_client_response_header(&s->answer, "Content-Encoding");
 	return encoding && !strcmp(encoding, "gzip");
 }
 
@@ -143,7 +143,7 @@ static void a_response_is_compressed_for_clients_that_accept_it(void **state)
 	assert_int_equal(send_as(&s, NAMES, "application/json", "Accept-Encoding: gzip", RANGE,
 				 strlen(RANGE)),
 			 200);
-	assert_null(http_answer_header(&s.answer, "Content-Encoding"));
+	assert_null(http_client_response_header(&s.answer, "Content-Encoding"));
 	scene_end(&s);
 }
 
@@ -153,17 +153,18 @@ static void errors_of_otlp_have_the_type_of_the_request(void **state)
 
 	scene_begin(&s, NULL);
 	assert_int_equal(send_as(&s, "/v1development/profiles", "text/plain", NULL, "x", 1), 415);
-	assert_string_equal(http_answer_header(&s.answer, "Content-Type"),
+	assert_string_equal(http_client_response_header(&s.answer, "Content-Type"),
 			    "text/plain; charset=utf-8");
 	assert_int_equal(send_as(&s, "/v1development/profiles", "application/x-protobuf", NULL,
 				 "not protobuf", 12),
 			 400);
-	assert_string_equal(http_answer_header(&s.answer, "Content-Type"),
+	assert_string_equal(http_client_response_header(&s.answer, "Content-Type"),
 			    "application/x-protobuf");
 	assert_int_equal(scene_text(&s)[0], 1 << 3); /* the code of google.rpc.Status */
 	assert_int_equal(send_as(&s, "/v1development/profiles", "application/json", NULL, "[1]", 3),
 			 400);
-	assert_string_equal(http_answer_header(&s.answer, "Content-Type"), "application/json");
+	assert_string_equal(http_client_response_header(&s.answer, "Content-Type"),
+			    "application/json");
 	scene_begins(&s, "{\"code\":3,\"message\":\"");
 	assert_int_equal(scene_get(&s, "/v1development/profiles"), 405);
 	scene_end(&s);

@@ -79,7 +79,7 @@ void scene_begin_with_data(struct scene *s, const struct server_options *opt)
 void scene_end(struct scene *s)
 {
 	http_client_free(s->client);
-	http_answer_fini(&s->answer);
+	http_client_response_fini(&s->answer);
 	server_close(s->server);
 	fixture_remove(s->dir);
 }

@@ -27,7 +27,8 @@ struct scene {
 	char *dir;
 	struct server *server;
 	struct http_client *client;
-	struct http_answer answer; /* the last response; its body is NUL-terminated beyond len */
+	struct http_client_response
+		answer; /* the last response; its body is NUL-terminated beyond len */
 };
 
 /*

@@ -68,7 +68,7 @@ static int call_usual(struct scene *s)
 
 static void assert_trailer(const struct scene *s, const char *name, const char *want)
 {
-	const char *got = http_answer_header(&s->answer, name);
+	const char *got = http_client_response_header(&s->answer, name);
 
 	assert_string_equal(got ? got : "(none)", want);
 }
@@ -189,7 +189,7 @@ static void errors_are_trailers_in_printable_characters(void **state)
 	wire_put_uint(&rq, 4, (DATA_S + 30) * 1000);
 	call(&s, METHOD, plain, 0, (uint32_t)rq.len, rq.data, rq.len);
 	assert_trailer(&s, "grpc-status", "3");
-	for (const char *p = http_answer_header(&s.answer, "grpc-message"); *p; p++)
+	for (const char *p = http_client_response_header(&s.answer, "grpc-message"); *p; p++)
 		assert_true(*p >= ' ' && *p < 0x7f);
 	/* A retry cannot help, so there are no details. */
 	assert_trailer(&s, "grpc-status-details-bin", "(none)");

@@ -64,11 +64,11 @@ static void a_form_is_decoded(void **state)
 		int status = sign_in(&s, refused[i]);
 
 		assert_true(status == 403 || status == 400);
-		assert_null(http_answer_header(&s.answer, "Set-Cookie"));
+		assert_null(http_client_response_header(&s.answer, "Set-Cookie"));
 		assert_non_null(strstr(scene_text(&s), "role=\"alert\""));
 	}
 	assert_int_equal(sign_in(&s, "x=1&user=%61nn&secret=pass%2bword%25of%26ann"), 303);
-	assert_non_null(strstr(http_answer_header(&s.answer, "Set-Cookie"),
+	assert_non_null(strstr(http_client_response_header(&s.answer, "Set-Cookie"),
 			       "; Path=/; HttpOnly; SameSite=Strict"));
 	end(&s);
 }
@@ -79,7 +79,7 @@ static void begin_session(struct scene *s, char *out, size_t size)
 	const char *set;
 
 	assert_int_equal(sign_in(s, "user=ann&secret=pass%2bword%25of%26ann"), 303);
-	set = http_answer_header(&s->answer, "Set-Cookie");
+	set = http_client_response_header(&s->answer, "Set-Cookie");
 	assert_non_null(set);
 	snprintf(out, size, "Cookie: a=b; %.*s; c=d", (int)strcspn(set, ";"), set);
 }
@@ -99,7 +99,7 @@ static void a_cookie_is_a_session_until_it_is_signed_out(void **state)
 	assert_int_equal(scene_send(&s, "POST", "/logout", headers, "", 0), 403);
 	headers[1] = "Sec-Fetch-Site: same-origin";
 	assert_int_equal(scene_send(&s, "POST", "/logout", headers, "", 0), 204);
-	assert_non_null(strstr(http_answer_header(&s.answer, "Set-Cookie"), "Max-Age=0"));
+	assert_non_null(strstr(http_client_response_header(&s.answer, "Set-Cookie"), "Max-Age=0"));
 	assert_int_equal(scene_send(&s, "GET", "/api/v1/session", headers, NULL, 0), 401);
 	end(&s);
 }
@@ -126,7 +126,7 @@ static void each_port_has_a_cookie_of_its_own(void **state)
 
 		assert_int_equal(scene_send(&s, "POST", LOGIN_PATH, headers, form, strlen(form)),
 				 303);
-		set = http_answer_header(&s.answer, "Set-Cookie");
+		set = http_client_response_header(&s.answer, "Set-Cookie");
 		assert_true(set && !strncmp(set, cases[i].name, strlen(cases[i].name)));
 	}
 	end(&s);

@@ -61,7 +61,7 @@ static void counts_become_time_and_attributes_labels(void **state)
 	scene_begin(&s, NULL);
 	assert_int_equal(send_recorded(&s, clock_unix_ns()), 200);
 	assert_int_equal(s.answer.body.len, 0);
-	assert_string_equal(http_answer_header(&s.answer, "Content-Type"),
+	assert_string_equal(http_client_response_header(&s.answer, "Content-Type"),
 			    "application/x-protobuf");
 	/* (3 + 2) samples of 10 ms; the thread's name makes a series of its own */
 	assert_int_equal(scene_total(&s, "{service_name=\\\"otlp-app\\\"}", RANGE), 50000000);
@@ -151,7 +151,7 @@ static void a_body_that_is_not_a_request_is_refused(void **state)
 		assert_int_equal(send_otlp(&s, "Content-Type: application/x-protobuf",
 					   cases[i].body, cases[i].len),
 				 400);
-		assert_string_equal(http_answer_header(&s.answer, "Content-Type"),
+		assert_string_equal(http_client_response_header(&s.answer, "Content-Type"),
 				    "application/x-protobuf");
 	}
 	/* a request without profiles is none of these */

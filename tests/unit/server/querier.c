@@ -84,7 +84,8 @@ static void the_recorded_requests_have_the_recorded_responses(void **state)
 	put_text(&rq, 1, "service_name");
 	put_range(&rq, 3);
 	assert_int_equal(call(&s, "LabelValues", &rq), 200);
-	assert_string_equal(http_answer_header(&s.answer, "Content-Type"), "application/proto");
+	assert_string_equal(http_client_response_header(&s.answer, "Content-Type"),
+			    "application/proto");
 	assert_text(body(&s), "\x0a\x04mail\x0a\x04shop");
 	put_query(&rq);
 	put_text(&rq, 5, "instance");

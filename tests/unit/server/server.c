@@ -48,7 +48,7 @@ static void a_client_must_authenticate_except_for_ready(void **state)
 	scene_begin(&s, &opt);
 	assert_int_equal(scene_get(&s, "/ready"), 200);
 	assert_int_equal(scene_get(&s, "/metrics"), 401);
-	assert_string_equal(http_answer_header(&s.answer, "WWW-Authenticate"),
+	assert_string_equal(http_client_response_header(&s.answer, "WWW-Authenticate"),
 			    "Basic realm=\"cameo\"");
 	assert_int_equal(names(&s, "Authorization: Bearer wrong-token", NULL), 401);
 	assert_int_equal(names(&s, "Authorization: Bearer every-tenant", "X-Scope-OrgID: a"), 200);
@@ -89,7 +89,7 @@ static void an_unknown_path_is_not_found(void **state)
 	scene_begin(&s, NULL);
 	assert_int_equal(scene_get(&s, "/nothing"), 404);
 	assert_string_equal(scene_text(&s), "404 page not found\n");
-	assert_int_equal(strncmp(http_answer_header(&s.answer, "Server"), "cameo/", 6), 0);
+	assert_int_equal(strncmp(http_client_response_header(&s.answer, "Server"), "cameo/", 6), 0);
 	scene_end(&s);
 }
 
