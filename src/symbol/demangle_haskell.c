@@ -84,10 +84,10 @@ static size_t decode_tuple(const struct part *p, size_t at, struct buf *out)
 	if (i >= p->len || n > TUPLE_MAX || (p->at[i] != 'T' && p->at[i] != 'H'))
 		return 0;
 	unboxed = p->at[i] == 'H';
-	buf_put(out, "(#", unboxed ? 2 : 1);
+	buf_put_str(out, unboxed ? "(#" : "(");
 	for (uint32_t k = 1; k < n; k++)
 		buf_put_byte(out, ',');
-	buf_put(out, "#)" + !unboxed, unboxed ? 2 : 1);
+	buf_put_str(out, unboxed ? "#)" : ")");
 	return i + 1 - at;
 }
 

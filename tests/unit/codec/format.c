@@ -265,8 +265,7 @@ static const char *const structural_names[] = {
 	"../x",
 	"\xff;\xc2",
 	"{\"a\":",
-	"a\xe2\x80\xa8"
-	"b",
+	"a\xe2\x80\xa8.",
 	"\xf0\x9f\x98\x80",
 };
 
