@@ -119,7 +119,7 @@ bool setup_has_cpu_label(const struct agent_config *c)
 
 bool setup_scrapes(const struct agent_config *c)
 {
-	return c->scrape.len || c->scrape_file;
+	return c->scrape.len || c->scrape_file || c->scrape_pods;
 }
 
 int setup_debuginfod(char **out, const struct agent_config *c)

@@ -273,7 +273,7 @@ static int keep_fixed_options(const struct agent_cli *cli, struct agent_config *
 static int reload_scraper(struct agent_cli *cli, const struct agent_config *c, struct err *err)
 {
 	if (cli->scraper)
-		return agent_scraper_configure(cli->scraper, c, err);
+		return agent_scraper_configure(cli->scraper, c, cli->network.scraping, err);
 	if (setup_scrapes(c))
 		return err_set(err, -EINVAL,
 			       "the agent gave up network access when it started without programs "
@@ -451,7 +451,9 @@ static int open_scraper(struct agent_cli *cli, struct err *err)
 	};
 	int r = scraper_new(&cli->scraper, &opts, err);
 
-	return r < 0 ? r : agent_scraper_configure(cli->scraper, cli->config, err);
+	return r < 0 ? r
+		     : agent_scraper_configure(cli->scraper, cli->config, cli->network.scraping,
+					       err);
 }
 
 /*

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GET /pods returns {"items":[{"metadata":{"name","namespace","uid"},
- * "status":{"containerStatuses":[{"name","containerID"}]}}]}, with init and ephemeral
+ * GET /pods returns {"items":[{"metadata":{"name","namespace","uid","annotations":{}},
+ * "spec":{"containers":[{"name","ports":[{"name","containerPort"}]}]},
+ * "status":{"podIP","containerStatuses":[{"name","containerID"}]}}]}, with init and ephemeral
  * containers in similar lists. The status of a pod may come before its metadata, so a pod is
  * parsed completely before it is reported.
  */
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -19,7 +21,7 @@
 #include "fetch/fetcher.h"
 #include "fetch/pem.h"
 
-enum { ANSWER_MAX = 32 << 20, TOKEN_MAX = 8192, TIMEOUT_MS = 3000 };
+enum { ANSWER_MAX = 32 << 20, TOKEN_MAX = 8192, TIMEOUT_MS = 3000, PORT_MAX = 65535 };
 
 struct kubelet {
 	struct fetcher *fetcher;
@@ -31,11 +33,30 @@ struct status {
 	char *id, *name;
 };
 
+struct pair {
+	char *key, *value;
+};
+
+struct port {
+	size_t container; /* in @names */
+	char *name;
+	unsigned int number;
+};
+
 struct pod {
-	char *name, *namespace, *uid;
+	char *name, *namespace, *uid, *ip;
 	struct {
 		VEC(struct status);
 	} containers;
+	struct {
+		VEC(struct pair);
+	} annotations;
+	struct {
+		VEC(char *);
+	} names; /* of the containers in its specification */
+	struct {
+		VEC(struct port);
+	} ports;
 };
 
 int kubelet_new(struct kubelet **out, const struct kubelet_opts *opts, struct err *err)
@@ -81,11 +102,23 @@ static void pod_fini(struct pod *p)
 	free(p->name);
 	free(p->namespace);
 	free(p->uid);
+	free(p->ip);
 	for (size_t i = 0; i < p->containers.len; i++) {
 		free(p->containers.data[i].id);
 		free(p->containers.data[i].name);
 	}
 	vec_fini(&p->containers);
+	for (size_t i = 0; i < p->annotations.len; i++) {
+		free(p->annotations.data[i].key);
+		free(p->annotations.data[i].value);
+	}
+	vec_fini(&p->annotations);
+	for (size_t i = 0; i < p->names.len; i++)
+		free(p->names.data[i]);
+	vec_fini(&p->names);
+	for (size_t i = 0; i < p->ports.len; i++)
+		free(p->ports.data[i].name);
+	vec_fini(&p->ports);
 }
 
 /* Members of another kind than text are skipped, as are those of unknown names. */
@@ -120,14 +153,94 @@ static int read_member(struct json_read *j, void *ctx)
 	return json_read_skip(j);
 }
 
-static int read_metadata(struct json_read *j, struct pod *p)
+static int read_annotation(struct json_read *j, void *ctx)
+{
+	const char *key = (const char *)j->text.data;
+	size_t prefix = strlen(KUBELET_ANNOTATIONS);
+	struct pair a = { 0 };
+	struct pod *p = ctx;
+	int r;
+
+	if (strncmp(key, KUBELET_ANNOTATIONS, prefix) != 0)
+		return json_read_skip(j);
+	a.key = strdup(key + prefix);
+	r = a.key ? read_string(j, &a.value) : -ENOMEM;
+	if (r == 0 && a.value)
+		r = vec_push(&p->annotations, a);
+	if (r < 0 || !a.value) {
+		free(a.key);
+		free(a.value);
+	}
+	return r;
+}
+
+static int read_metadata_member(struct json_read *j, void *ctx)
 {
 	static const char *const keys[] = { "name", "namespace", "uid" };
+	struct pod *p = ctx;
 	char **outs[] = { &p->name, &p->namespace, &p->uid };
 	struct members w = { keys, outs, 3 };
 
-	return json_read_each(j, '{', read_member, &w);
+	return json_read_is(j, "annotations") ? json_read_each(j, '{', read_annotation, p)
+					      : read_member(j, &w);
 }
+
+/* ---- specifications -------------------------------------------------------------------- */
+
+static int read_port_member(struct json_read *j, void *ctx)
+{
+	struct port *t = ctx;
+	double number;
+	int r;
+
+	if (json_read_is(j, "name"))
+		return read_string(j, &t->name);
+	if (!json_read_is(j, "containerPort") || json_read_peek(j) != 0)
+		return json_read_skip(j);
+	r = json_read_number(j, &number);
+	if (r == 0 && number >= 1 && number <= PORT_MAX)
+		t->number = (unsigned int)number;
+	return r;
+}
+
+/* The container that is being read is the last one of the names. */
+static int read_port(struct json_read *j, void *ctx)
+{
+	struct pod *p = ctx;
+	struct port t = { .container = p->names.len - 1 };
+	int r = json_read_each(j, '{', read_port_member, &t);
+
+	if (r == 0 && t.number)
+		r = vec_push(&p->ports, t);
+	if (r < 0 || !t.number)
+		free(t.name);
+	return r;
+}
+
+static int read_spec_container_member(struct json_read *j, void *ctx)
+{
+	struct pod *p = ctx;
+
+	if (json_read_is(j, "name"))
+		return read_string(j, &p->names.data[p->names.len - 1]);
+	return json_read_is(j, "ports") ? json_read_each(j, '[', read_port, p) : json_read_skip(j);
+}
+
+static int read_spec_container(struct json_read *j, void *ctx)
+{
+	struct pod *p = ctx;
+	int r = vec_push(&p->names, NULL);
+
+	return r < 0 ? r : json_read_each(j, '{', read_spec_container_member, p);
+}
+
+static int read_spec(struct json_read *j, void *ctx)
+{
+	return json_read_is(j, "containers") ? json_read_each(j, '[', read_spec_container, ctx)
+					     : json_read_skip(j);
+}
+
+/* ---- status ---------------------------------------------------------------------------- */
 
 static int read_container(struct json_read *j, void *ctx)
 {
@@ -152,13 +265,17 @@ static int read_status(struct json_read *j, void *ctx)
 	if (json_read_is(j, "containerStatuses") || json_read_is(j, "initContainerStatuses") ||
 	    json_read_is(j, "ephemeralContainerStatuses"))
 		return json_read_each(j, '[', read_container, ctx);
+	if (json_read_is(j, "podIP"))
+		return read_string(j, &((struct pod *)ctx)->ip);
 	return json_read_skip(j);
 }
 
 static int read_pod(struct json_read *j, void *ctx)
 {
 	if (json_read_is(j, "metadata"))
-		return read_metadata(j, ctx);
+		return json_read_each(j, '{', read_metadata_member, ctx);
+	if (json_read_is(j, "spec"))
+		return json_read_each(j, '{', read_spec, ctx);
 	if (json_read_is(j, "status"))
 		return json_read_each(j, '{', read_status, ctx);
 	return json_read_skip(j);
@@ -188,8 +305,46 @@ static int report_pod(const struct pod *p, kubelet_fn fn, void *ctx)
 	return r == 0 ? fn(ctx, &c) : r;
 }
 
+static const char *text(const char *s)
+{
+	return s ? s : "";
+}
+
+static int report_scraped(const struct pod *p, kubelet_pod_fn fn, void *ctx)
+{
+	_cleanup_(freep) struct kubelet_annotation *annotations =
+		calloc(p->annotations.len + 1, sizeof(*annotations));
+	_cleanup_(freep) struct kubelet_port *ports = calloc(p->ports.len + 1, sizeof(*ports));
+	const struct kubelet_pod pod = {
+		.name = p->name,
+		.namespace = p->namespace,
+		.ip = text(p->ip),
+		.container = p->names.len ? text(p->names.data[0]) : "",
+		.annotations = annotations,
+		.n_annotations = p->annotations.len,
+		.ports = ports,
+		.n_ports = p->ports.len,
+	};
+
+	if (!annotations || !ports)
+		return -ENOMEM;
+	if (!p->name || !p->namespace)
+		return 0;
+	for (size_t i = 0; i < p->annotations.len; i++)
+		annotations[i] = (struct kubelet_annotation){ p->annotations.data[i].key,
+							      p->annotations.data[i].value };
+	for (size_t i = 0; i < p->ports.len; i++) {
+		const struct port *t = &p->ports.data[i];
+
+		ports[i] = (struct kubelet_port){ text(p->names.data[t->container]), text(t->name),
+						  t->number };
+	}
+	return fn(ctx, &pod);
+}
+
 struct callback {
-	kubelet_fn fn;
+	kubelet_fn fn; /* NULL: @pod_fn */
+	kubelet_pod_fn pod_fn;
 	void *ctx;
 };
 
@@ -200,7 +355,7 @@ static int read_item(struct json_read *j, void *ctx)
 	int r = json_read_each(j, '{', read_pod, &p);
 
 	if (r == 0)
-		r = report_pod(&p, t->fn, t->ctx);
+		r = t->fn ? report_pod(&p, t->fn, t->ctx) : report_scraped(&p, t->pod_fn, t->ctx);
 	pod_fini(&p);
 	return r;
 }
@@ -212,16 +367,29 @@ static int read_list(struct json_read *j, void *ctx)
 }
 
 /* Pods that were reported before a malformed one stay reported. */
-int kubelet_parse(const void *json, size_t len, kubelet_fn fn, void *ctx)
+static int parse(const void *json, size_t len, struct callback *t)
 {
-	struct callback t = { fn, ctx };
 	struct json_read j;
 	int r;
 
 	json_read_init(&j, json, len);
-	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_list, &t) : -EBADMSG;
+	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_list, t) : -EBADMSG;
 	json_read_fini(&j);
 	return r;
+}
+
+int kubelet_parse(const void *json, size_t len, kubelet_fn fn, void *ctx)
+{
+	struct callback t = { .fn = fn, .ctx = ctx };
+
+	return parse(json, len, &t);
+}
+
+int kubelet_parse_pods(const void *json, size_t len, kubelet_pod_fn fn, void *ctx)
+{
+	struct callback t = { .pod_fn = fn, .ctx = ctx };
+
+	return parse(json, len, &t);
 }
 
 /* ---- the request ----------------------------------------------------------------------- */
@@ -277,12 +445,26 @@ static int request(struct kubelet *k, struct buf *out, struct err *err)
 	return r == 200 ? 0 : err_set(err, -EBADMSG, "kubelet: unexpected HTTP status %d", r);
 }
 
-int kubelet_pods(struct kubelet *k, kubelet_fn fn, void *ctx, struct err *err)
+static int list(struct kubelet *k, struct callback *t, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf body = { 0 };
 	int r = request(k, &body, err);
 
 	if (r == 0)
-		r = kubelet_parse(body.data, body.len, fn, ctx);
+		r = parse(body.data, body.len, t);
 	return r < 0 ? err_set(err, r, "kubelet: the response is not a list of pods") : r;
+}
+
+int kubelet_pods(struct kubelet *k, kubelet_fn fn, void *ctx, struct err *err)
+{
+	struct callback t = { .fn = fn, .ctx = ctx };
+
+	return list(k, &t, err);
+}
+
+int kubelet_each_pod(struct kubelet *k, kubelet_pod_fn fn, void *ctx, struct err *err)
+{
+	struct callback t = { .pod_fn = fn, .ctx = ctx };
+
+	return list(k, &t, err);
 }

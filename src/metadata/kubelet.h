@@ -34,6 +34,30 @@ struct kubelet_container {
  */
 typedef int (*kubelet_fn)(void *ctx, const struct kubelet_container *c);
 
+/* Annotations with this prefix are read; Grafana's agents use them to choose programs to scrape. */
+#define KUBELET_ANNOTATIONS "profiles.grafana.com/"
+
+struct kubelet_annotation {
+	const char *key, *value; /* the key without its prefix */
+};
+
+struct kubelet_port {
+	const char *container, *name; /* name: "" if it has none */
+	unsigned int number;          /* 1 to 65535 */
+};
+
+struct kubelet_pod {
+	const char *name, *namespace, *ip; /* ip: "" while it has none */
+	const char *container;             /* the first one; "" if there is none */
+	const struct kubelet_annotation *annotations;
+	size_t n_annotations;
+	const struct kubelet_port *ports;
+	size_t n_ports;
+};
+
+/* Called for each pod, like kubelet_fn. */
+typedef int (*kubelet_pod_fn)(void *ctx, const struct kubelet_pod *p);
+
 /* Texts are copied. Returns 0, -EINVAL with @err, or -ENOMEM. */
 int kubelet_new(struct kubelet **out, const struct kubelet_opts *opts, struct err *err);
 void kubelet_free(struct kubelet *k);
@@ -46,5 +70,9 @@ DEFINE_FREEP(struct kubelet, kubelet_free)
  */
 int kubelet_pods(struct kubelet *k, kubelet_fn fn, void *ctx, struct err *err);
 
-/* Parses a response (a v1.PodList). Returns 0, @fn's result, or -EBADMSG. */
+/* Requests the list of pods as well. Returns the same. */
+int kubelet_each_pod(struct kubelet *k, kubelet_pod_fn fn, void *ctx, struct err *err);
+
+/* Parse a response (a v1.PodList). Return 0, @fn's result, or -EBADMSG. */
 int kubelet_parse(const void *json, size_t len, kubelet_fn fn, void *ctx);
+int kubelet_parse_pods(const void *json, size_t len, kubelet_pod_fn fn, void *ctx);

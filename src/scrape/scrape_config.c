@@ -8,7 +8,9 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/file_contents.h"
+#include "metadata/kubelet.h"
 #include "metadata/rules.h"
+#include "scrape/scrape_pods.h"
 
 enum { FILE_MAX = 1 << 20 };
 
@@ -34,6 +36,7 @@ void scrape_config_free(struct scrape_config *c)
 		return;
 	scrape_targets_fini(&c->targets);
 	rules_free(c->rules);
+	kubelet_free(c->kubelet);
 	free(c->file);
 	free(c);
 }
@@ -52,6 +55,10 @@ int scrape_config_new(struct scrape_config **out, const struct scrape_config_opt
 		r = rules_add(c->rules, from->rules[i], err);
 	if (r < 0)
 		return r;
+	if (from->kubelet)
+		r = kubelet_new(&c->kubelet, from->kubelet, err);
+	if (r < 0)
+		return r;
 	c->types = from->types;
 	c->interval_ns = from->interval_ns;
 	c->file = from->file ? strdup(from->file) : NULL;
@@ -61,24 +68,19 @@ int scrape_config_new(struct scrape_config **out, const struct scrape_config_opt
 	return 0;
 }
 
-int scrape_config_copy_targets(const struct scrape_config *c, struct scrape_targets *out)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < c->targets.len; i++) {
-		struct scrape_target t = c->targets.data[i];
-
-		r = metadata_labels_copy(&t.labels, &c->targets.data[i].labels);
-		if (r == 0)
-			r = vec_push(out, t);
-		if (r < 0)
-			metadata_labels_fini(&t.labels);
-	}
-	return r;
-}
-
 int scrape_config_read_file(const struct scrape_config *c, struct scrape_targets *out,
 			    struct err *err)
 {
 	return c->file ? read_targets(out, c->file, err) : 0;
+}
+
+static int add_pod(void *ctx, const struct kubelet_pod *pod)
+{
+	return scrape_pods_add(ctx, pod);
+}
+
+int scrape_config_read_pods(const struct scrape_config *c, struct scrape_targets *out,
+			    struct err *err)
+{
+	return c->kubelet ? kubelet_each_pod(c->kubelet, add_pod, out, err) : 0;
 }

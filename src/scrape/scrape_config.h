@@ -9,6 +9,8 @@
 #include "scrape/scrape_targets.h"
 
 struct err;
+struct kubelet;
+struct kubelet_opts;
 struct rules;
 
 /* Copied by scrape_config_new(). */
@@ -18,13 +20,15 @@ struct scrape_config_opts {
 	const char *file; /* read again in each interval; NULL: none */
 	const char *const *rules;
 	size_t n_rules;
-	uint32_t types; /* scrape_types_parse() */
+	const struct kubelet_opts *kubelet; /* of the pods to scrape; NULL: none */
+	uint32_t types;                     /* scrape_types_parse() */
 	uint64_t interval_ns;
 };
 
 struct scrape_config {
 	struct scrape_targets targets; /* of options, without rules applied */
 	char *file;                    /* NULL: none */
+	struct kubelet *kubelet;       /* NULL: none */
 	struct rules *rules;
 	uint32_t types;
 	uint64_t interval_ns;
@@ -40,13 +44,14 @@ void scrape_config_free(struct scrape_config *c);
 
 DEFINE_FREEP(struct scrape_config, scrape_config_free)
 
-/* Adds the targets of options to @out. Returns 0 or -ENOMEM. */
-int scrape_config_copy_targets(const struct scrape_config *c, struct scrape_targets *out);
-
 /*
  * Adds the present targets of the file, if there is one. Returns 0; -EINVAL or -errno with the
  * reason in
  * @err, after which targets may be missing; -ENOMEM.
  */
 int scrape_config_read_file(const struct scrape_config *c, struct scrape_targets *out,
+			    struct err *err);
+
+/* Adds the present targets among the pods of the kubelet, if there is one. Returns the same. */
+int scrape_config_read_pods(const struct scrape_config *c, struct scrape_targets *out,
 			    struct err *err);

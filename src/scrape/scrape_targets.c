@@ -124,6 +124,45 @@ int scrape_targets_add(struct scrape_targets *all, const char *text, struct err 
 	return r;
 }
 
+static struct scrape_target *find_url(const struct scrape_targets *all, size_t n, const char *url)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(all->data[i].url, url))
+			return &all->data[i];
+	return NULL;
+}
+
+int scrape_targets_add_url(struct scrape_targets *all, const char *url, uint32_t types,
+			   const struct metadata_labels *labels)
+{
+	struct scrape_target t = { .types = types }, *same;
+	int r = set_url(&t, url, strlen(url), NULL);
+
+	if (r < 0)
+		return r;
+	same = find_url(all, all->len, t.url);
+	if (same) {
+		same->types |= types;
+		return 0;
+	}
+	r = metadata_labels_copy(&t.labels, labels);
+	return r < 0 ? r : push(all, &t);
+}
+
+int scrape_targets_copy(struct scrape_targets *all, const struct scrape_targets *from)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < from->len; i++) {
+		struct scrape_target t = from->data[i];
+
+		r = metadata_labels_copy(&t.labels, &from->data[i].labels);
+		if (r == 0)
+			r = push(all, &t);
+	}
+	return r;
+}
+
 int scrape_target_check(const char *text, struct err *err)
 {
 	struct scrape_target t = { 0 };
@@ -271,14 +310,6 @@ static int finish(struct scrape_target *t, struct rules *rules)
 	return r == -E2BIG ? 0 : r;
 }
 
-static bool is_known(const struct scrape_targets *all, size_t n, const char *url)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(all->data[i].url, url))
-			return true;
-	return false;
-}
-
 int scrape_targets_finish(struct scrape_targets *all, struct rules *rules)
 {
 	size_t kept = 0;
@@ -286,7 +317,7 @@ int scrape_targets_finish(struct scrape_targets *all, struct rules *rules)
 
 	for (size_t i = 0; i < all->len; i++) {
 		struct scrape_target *t = &all->data[i];
-		int r = is_known(all, kept, t->url) ? RULES_DROP : finish(t, rules);
+		int r = find_url(all, kept, t->url) ? RULES_DROP : finish(t, rules);
 
 		all->n_dropped += r == RULES_DROP;
 		error = r < 0 ? r : error;

@@ -11,6 +11,7 @@
  *are omitted from profiles. One thread.
  */
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/vec.h"
 #include "metadata/labels.h"
@@ -24,6 +25,7 @@ struct scrape_target {
 	char url[SCRAPE_URL_MAX +
 		 1]; /* without a slash at its end; may have a user and a password */
 	char instance[SCRAPE_URL_MAX + 1]; /* host:port, for labels and messages */
+	uint32_t types;                    /* bits 1 << enum scrape_type; 0: those of the options */
 	struct metadata_labels labels;     /* sorted, with service_name and instance */
 };
 
@@ -39,6 +41,16 @@ void scrape_targets_fini(struct scrape_targets *t);
 int scrape_targets_add(struct scrape_targets *t, const char *text, struct err *err);
 /* Checks an option (struct option_spec). Returns the same. */
 int scrape_target_check(const char *text, struct err *err);
+
+/*
+ * Adds a target with copies of @labels, or types to one of that URL. Returns 0; -EINVAL if @url is
+ * not one; -ENOMEM.
+ */
+int scrape_targets_add_url(struct scrape_targets *t, const char *url, uint32_t types,
+			   const struct metadata_labels *labels);
+
+/* Adds copies of all targets of @from. Returns 0 or -ENOMEM. */
+int scrape_targets_copy(struct scrape_targets *t, const struct scrape_targets *from);
 
 /* Adds the targets of a file's content. Returns the same; targets before the error remain. */
 int scrape_targets_read(struct scrape_targets *t, const void *data, size_t len, struct err *err);

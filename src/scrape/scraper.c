@@ -79,25 +79,9 @@ struct scraper {
 	int64_t begun_ns; /* the round, since 1970 */
 	struct state states[SCRAPE_TARGETS_MAX];
 	size_t n_states;
-	bool has_bad_file;
+	bool has_bad_file, has_no_pods;
+	struct scrape_targets pods; /* of the last list that the kubelet has sent */
 };
-
-static const char *const result_labels[] = {
-#define X(sym, label, text) [SCRAPE_##sym] = label,
-#include "scrape/scrape_results.def"
-#undef X
-};
-
-static const char *const result_texts[] = {
-#define X(sym, label, text) [SCRAPE_##sym] = text,
-#include "scrape/scrape_results.def"
-#undef X
-};
-
-const char *scrape_result_label(enum scrape_result r)
-{
-	return result_labels[r];
-}
 
 /* ---- configuration -------------------------------------------------------------------------- */
 
@@ -139,7 +123,7 @@ static void note_failure(struct scraper *s, const struct request *q, enum scrape
 		return;
 	state->was_logged = true;
 	snprintf(what, sizeof(what), "cannot scrape %s%.60s: %s", t->instance,
-		 scrape_types[q->type].path, result_texts[result]);
+		 scrape_types[q->type].path, scrape_result_text(result));
 	say(s, what, why);
 }
 
@@ -161,6 +145,25 @@ static void read_file(struct scraper *s)
 	if (r < 0 && !s->has_bad_file)
 		say(s, s->config->file, err.msg[0] ? err.msg : strerror(-r));
 	s->has_bad_file = r < 0;
+}
+
+/* While the kubelet does not respond, its last list is used; that is logged once. */
+static int read_pods(struct scraper *s)
+{
+	struct scrape_targets fresh = { 0 };
+	struct err err = { 0 };
+	int r = scrape_config_read_pods(s->config, &fresh, &err);
+
+	if (r < 0 && !s->has_no_pods)
+		say(s, "cannot list the pods to scrape", err.msg[0] ? err.msg : strerror(-r));
+	s->has_no_pods = r < 0;
+	if (r == 0) {
+		scrape_targets_fini(&s->pods);
+		s->pods = fresh;
+	} else {
+		scrape_targets_fini(&fresh);
+	}
+	return scrape_targets_copy(&s->targets, &s->pods);
 }
 
 static const struct state *state_of(const struct scraper *s, const char *url)
@@ -191,9 +194,11 @@ static int list_targets(struct scraper *s)
 	int r;
 
 	scrape_targets_fini(&s->targets);
-	r = scrape_config_copy_targets(s->config, &s->targets);
+	r = scrape_targets_copy(&s->targets, &s->config->targets);
 	if (r == 0)
 		read_file(s);
+	if (r == 0)
+		r = read_pods(s);
 	if (r == 0)
 		r = scrape_targets_finish(&s->targets, s->config->rules);
 	renew_states(s);
@@ -226,14 +231,20 @@ static void add_request(struct scraper *s, size_t target, enum scrape_type type)
 	scrape_kept_use(&s->kept, q->url, s->round);
 }
 
+static bool is_wanted(const struct scraper *s, size_t target, int type)
+{
+	uint32_t offered = s->targets.data[target].types;
+
+	return s->config->types & (offered ? offered : s->config->types) & 1u << type;
+}
+
 static void list_requests(struct scraper *s)
 {
 	s->n_requests = 0;
 	for (int timed = 1; timed >= 0; timed--)
 		for (size_t i = 0; i < s->targets.len; i++)
 			for (int type = 0; type < SCRAPE_TYPE_MAX; type++)
-				if (s->config->types & 1u << type &&
-				    scrape_types[type].is_timed == timed)
+				if (is_wanted(s, i, type) && scrape_types[type].is_timed == timed)
 					add_request(s, i, (enum scrape_type)type);
 }
 
@@ -262,26 +273,6 @@ static void drop_body(struct scraper *s, struct request *q)
 {
 	s->arriving_bytes -= q->body.cap;
 	buf_fini(&q->body);
-}
-
-static enum scrape_result result_of(int r)
-{
-	switch (r) {
-	case 200:
-		return SCRAPE_OK;
-	case -ETIMEDOUT:
-		return SCRAPE_TIMEOUT;
-	case -ECONNREFUSED:
-	case -EACCES:
-		return SCRAPE_REFUSED;
-	case -EFBIG:
-		return SCRAPE_TOO_LARGE;
-	case -EBADMSG:
-	case -EINVAL:
-	case -EPIPE:
-		return SCRAPE_INVALID;
-	}
-	return r > 0 ? SCRAPE_STATUS : SCRAPE_FAILED;
 }
 
 /* The clock of the target is not trusted, but the duration that it measured is, up to ours. */
@@ -380,7 +371,7 @@ static void on_end(void *ctx, size_t index, int result, const char *why)
 		why = err.msg;
 	}
 	drop_body(s, q);
-	outcome = result_of(result);
+	outcome = scrape_result_of(result);
 	count(s, &s->stats.results[outcome], 1);
 	snprintf(status, sizeof(status), "%d", result);
 	if (outcome != SCRAPE_OK)
@@ -556,6 +547,7 @@ void scraper_free(struct scraper *s)
 	scraper_stop(s);
 	role_pool_free(s->readers);
 	scrape_targets_fini(&s->targets);
+	scrape_targets_fini(&s->pods);
 	scrape_kept_fini(&s->kept);
 	scrape_config_free(s->config);
 	scrape_config_free(s->next);

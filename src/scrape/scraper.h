@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "scrape/scrape_result.h"
 #include "scrape/scrape_targets.h"
 
 struct err;
@@ -47,15 +48,6 @@ DEFINE_FREEP(struct scraper, scraper_free)
  * the reason in @err, which leaves the old one in place; -ENOMEM.
  */
 int scraper_configure(struct scraper *s, const struct scrape_config_opts *from, struct err *err);
-
-enum scrape_result {
-#define X(sym, ...) SCRAPE_##sym,
-#include "scrape/scrape_results.def"
-#undef X
-	SCRAPE_RESULT_MAX,
-};
-
-const char *scrape_result_label(enum scrape_result r);
 
 struct scrape_target_stats {
 	char url[SCRAPE_URL_MAX + 1]; /* without user and password */

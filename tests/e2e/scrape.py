@@ -288,17 +288,73 @@ def wrong_options_are_errors(shop):
             ("--scrape-types", "cpu,heap", 'unknown type of profile "heap"'),
             ("--scrape-file", "/nonexistent", "/nonexistent"),
             ("--scrape-file", bad, "invalid JSON at byte 0"),
+            ("--scrape-pods", "yes", "needs the kubelet's URL"),
             ("--scrape-interval", "1s", "scrape-interval")):
-        r = cameo.cameo("agent", "--dir", shop.path("out"), option, value)
+        r = cameo.cameo("agent", "--dir", shop.path("out"), f"{option}={value}")
         lines = [line for line in r.stderr.splitlines() if not line.startswith("level=info")]
         expect(r.returncode != 0 and len(lines) == 1 and message in lines[0], option, value, r.stderr)
+
+
+class Kubelet:
+    """A kubelet whose list of pods the caller sets, until the end of the block; None: it does not respond."""
+
+    def __init__(self):
+        self.pods, outer = [], self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):  # noqa: N802 - the library's name
+                if outer.pods is None:
+                    self.close_connection = True
+                    return
+                body = json.dumps({"kind": "PodList", "items": outer.pods}).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        self.server, self.url = cameo.serve(Handler)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def pod(name, port, scrape="true"):
+    prefix = "profiles.grafana.com/goroutine."
+    return {"metadata": {"name": name, "namespace": "shop", "uid": name,
+                         "annotations": {prefix + "scrape": scrape, prefix + "port_name": "pprof"}},
+            "spec": {"containers": [{"name": "web", "ports": [{"name": "pprof", "containerPort": port}]}]},
+            "status": {"podIP": "127.0.0.1"}}
+
+
+def pods_are_targets(shop):
+    """Pods with annotations are scraped; while the kubelet does not respond, the last ones are"""
+    with Scraped(program(shop)) as p, Server(shop.path("store-6")) as server, Kubelet() as kubelet:
+        port = int(p.url.rsplit(":", 1)[1])
+        kubelet.pods = [pod("web-1", port), pod("web-2", 1, scrape="false")]
+        with scraping(shop, server, "--scrape-pods=yes", "--kubelet", kubelet.url) as agent:
+            agent.wait(lambda: self_of(server, "shop/web", PARKED, "main.park")[0], "the pod")
+            expect(agent.metric("cameo_scrape_targets") == 1, agent.get("/metrics")[1])
+            kubelet.pods = None
+            agent.wait(lambda: "cannot list the pods to scrape" in agent.said(), "a message")
+            rounds(agent, 2)
+            expect(agent.metric("cameo_scrape_up") == 1, agent.get("/metrics")[1])
+            kubelet.pods = []
+            agent.wait(lambda: agent.metric("cameo_scrape_targets") == 0, "the end of the pod")
 
 
 def main():
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
         for test in (wrong_options_are_errors, arrives_exactly, a_restart_begins_again,
-                     others_are_not_harmed, up_names_profiles, targets_change):
+                     others_are_not_harmed, up_names_profiles, targets_change,
+                     pods_are_targets):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

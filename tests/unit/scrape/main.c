@@ -3,6 +3,7 @@
 #include "reader/reader.h"
 
 int test_scrape_kept(void);
+int test_scrape_pods(void);
 int test_scrape_targets(void);
 int test_scrape_types(void);
 int test_scraper(void);
@@ -12,5 +13,6 @@ int main(int argc, char **argv)
 	const struct role *const roles[] = { &exporter_role, &reader_role };
 
 	role_main(argc, argv, roles, 2);
-	return test_scrape_kept() + test_scrape_targets() + test_scrape_types() + test_scraper();
+	return test_scrape_kept() + test_scrape_pods() + test_scrape_targets() +
+	       test_scrape_types() + test_scraper();
 }
