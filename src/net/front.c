@@ -38,14 +38,16 @@ enum {
 	MAX_EVENTS = 64,
 	MAX_ACCEPTS = 64, /* in a turn */
 	SWEEP_MS = 1000,
+	DEAF_MS = 20,         /* after accept() failed */
 	LAST_TURNS_MS = 1000, /* that connections are served when the front is closed */
 	IDLE_FACTOR = 10,     /* idle_seconds are multiplied by this between requests */
 };
 
 struct front {
 	struct connections all;
-	bool is_deaf; /* listeners are not polled: accept() failed */
-	size_t room;  /* connections to accept before idle ones are closed again */
+	bool is_deaf;          /* listeners are not polled: accept() failed */
+	int64_t deaf_until_ms; /* CLOCK_MONOTONIC */
+	size_t room;           /* connections to accept before idle ones are closed again */
 	atomic_bool quiet, stop;
 	bool started;
 	pthread_t thread;
@@ -53,11 +55,12 @@ struct front {
 
 /*
  * Without free descriptors or memory, accept() fails at once while the listeners stay readable, so
- * they are not polled until the next sweep.
+ * they are not polled for DEAF_MS, in which other threads close connections.
  */
 static void listen_again(struct front *f, bool listen)
 {
 	f->is_deaf = !listen;
+	f->deaf_until_ms = clock_monotonic_ms() + DEAF_MS;
 	for (struct connection *c = f->all.first; c; c = c->next) {
 		struct epoll_event ev = { .events = listen ? EPOLLIN : 0, .data.ptr = c };
 
@@ -111,15 +114,18 @@ static bool has_room(struct front *f, int fd)
 /*
  * Closes connections if accept() failed for lack of descriptors or memory. It reserves a descriptor
  * before it looks for a connection (Linux), so it also fails if nobody waits; then nothing is
- * closed.
+ * closed. Nor is more, while descriptors are about to be closed.
  */
 static void end_accepting(struct front *f, const struct connection *listener, int error)
 {
 	struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
+	size_t n_closing;
 
 	if (is_transient(error) || poll(&waiting, 1, 0) != 1)
 		return;
-	make_room(each_idle, f);
+	f->all.opt.n_others(f->all.opt.ctx, &n_closing);
+	if (!n_closing)
+		make_room(each_idle, f);
 	listen_again(f, false);
 }
 
@@ -243,6 +249,13 @@ static void finish_sending(struct front *f)
 		continue_some(f);
 }
 
+static int longest_wait_ms(const struct front *f)
+{
+	if (!turns_is_empty(&f->all.more))
+		return 0;
+	return f->is_deaf ? DEAF_MS : SWEEP_MS;
+}
+
 static void *front_main(void *arg)
 {
 	struct epoll_event events[MAX_EVENTS];
@@ -250,8 +263,7 @@ static void *front_main(void *arg)
 	int64_t swept = clock_monotonic_ms();
 
 	while (!atomic_load(&f->stop)) {
-		int n = epoll_wait(f->all.epoll, events, MAX_EVENTS,
-				   turns_is_empty(&f->all.more) ? SWEEP_MS : 0);
+		int n = epoll_wait(f->all.epoll, events, MAX_EVENTS, longest_wait_ms(f));
 		bool done = false;
 
 		for (int i = 0; i < n; i++) {
@@ -267,9 +279,9 @@ static void *front_main(void *arg)
 			swept = clock_monotonic_ms();
 			sweep(f, swept);
 			f->all.opt.sweep(f->all.opt.ctx, swept);
-			if (f->is_deaf)
-				listen_again(f, true);
 		}
+		if (f->is_deaf && clock_monotonic_ms() >= f->deaf_until_ms)
+			listen_again(f, true);
 		connections_bury(&f->all);
 	}
 	respond_all(f);
