@@ -415,7 +415,8 @@ describe("hostile and odd profiles", () => {
 		const shownNames = await page.locator("td.function .name").allInnerTexts();
 		expect(shownNames).toContain("<img src=x onerror=alert(1)>");
 		expect(shownNames).toContain("</script><script>alert(2)</script>");
-		expect(shownNames).toContain("\ufffdgnp.exe");
+		// A character that changes the direction of text has become a space.
+		expect(shownNames.map((n) => n.trim())).toContain("gnp.exe");
 		expect(Math.max(...shownNames.map((n) => n.length))).toBeLessThanOrEqual(300);
 		for (let share = 0.02; share < 1; share += 0.09)
 			expect((await hover(page, share, 1)).length).toBeLessThan(700);
