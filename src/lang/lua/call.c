@@ -7,6 +7,8 @@
  * call returned has no name. Lua's own tracebacks do the same (funcnamefromcode() in ldebug.c).
  */
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 #include "lang/by_caller.h"
 #include "lang/find.h"
@@ -89,6 +91,32 @@ static int read_name(const struct lang_process *p, const struct lua_vm *lua, uin
 	return lang_read_u64(p, at, &name) < 0 ? -ENOENT : lua_read_string(lua, p, name, out);
 }
 
+static bool is_identifier(const char *s)
+{
+	if (*s >= '0' && *s <= '9')
+		return false;
+	while ((*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') ||
+	       *s == '_')
+		s++;
+	return !*s;
+}
+
+/*
+ * Reads the name of a variable. Another text comes from memory that was freed: an allocator writes
+ * into it, at its end too, so type and first bytes may remain.
+ */
+static int read_variable(const struct lang_process *p, const struct lua_vm *lua, uint64_t at,
+			 char **out)
+{
+	int r = read_name(p, lua, at, out);
+
+	if (r < 0 || is_identifier(*out))
+		return r;
+	free(*out);
+	*out = NULL;
+	return -ENOENT;
+}
+
 static int constant(const struct lang_process *p, const struct lua_proto *f, uint32_t i, char **out)
 {
 	return i < f->n_constants
@@ -110,7 +138,8 @@ static int local(const struct lang_process *p, const struct lua_proto *f, uint32
 		if (p->read(p->ctx, at + 8, range, sizeof(range)) || range[0] > pc)
 			return -ENOENT;
 		if (pc < range[1] && !reg--)
-			return range[0] ? by_caller_grade(BY_LOCAL, read_name(p, f->lua, at, out))
+			return range[0] ? by_caller_grade(BY_LOCAL,
+							  read_variable(p, f->lua, at, out))
 					: -ENODATA;
 	}
 	return -ENOENT;
@@ -163,10 +192,10 @@ static int source_name(const struct lang_process *p, const struct lua_proto *f,
 	if (op == OP_MOVE)
 		return local(p, f, b, pc, out);
 	if (op == v->get_upvalue)
-		return by_caller_grade(BY_FIELD,
-				       read_name(p, f->lua,
-						 f->upvalues + (uint64_t)f->lua->upvalue_bytes * b,
-						 out));
+		return by_caller_grade(
+			BY_FIELD,
+			read_variable(p, f->lua, f->upvalues + (uint64_t)f->lua->upvalue_bytes * b,
+				      out));
 	if (op == v->get_global) /* b and c are one field */
 		return by_caller_grade(BY_GLOBAL,
 				       constant(p, f, b << v->c.n | get(code, &v->c), out));

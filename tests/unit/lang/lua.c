@@ -102,7 +102,7 @@ static uint64_t string(const char *text)
 	else
 		put_byte(at + lua[VM].string_short_len, (uint8_t)len);
 	if (is_long && lua[VM].string_is_external) {
-		to = memory_add(&m, NULL, len);
+		to = memory_add(&m, NULL, len + 1);
 		memory_put(&m, at + 24, to);
 	}
 	memcpy(memory_at(&m, to), text, len);
@@ -210,6 +210,32 @@ static void functions_are_named_by_their_callers(void **state)
 		assert_string_equal(name(at, 0x123456789000, 2), "<app.lua:12>");
 		assert_string_equal(name(caller, caller, 2), "<app.lua>");
 		assert_string_equal(f.file, "/srv/app.lua");
+	}
+	forget();
+}
+
+static uint64_t pointer_at(uint64_t at)
+{
+	uint64_t p;
+
+	assert_int_equal(m.process.read(m.process.ctx, at, &p, sizeof(p)), 0);
+	return p;
+}
+
+static void freed_names_are_not_used(void **state)
+{
+	FOR_EACH_VERSION(v)
+	{
+		uint64_t caller, at, job;
+
+		begin(v);
+		caller = caller_of(v);
+		at = prototype(LINE, (uint32_t[]){ 0 }, 1, "@/srv/app.lua");
+		job = pointer_at(pointer_at(caller + lua[VM].proto_locals) + 16) + 24;
+		put_byte(job + 2, 0xc0);
+		assert_string_equal(name(at, caller, 8), "<app.lua:12>");
+		memcpy(memory_at(&m, job), "104", 3);
+		assert_string_equal(name(at, caller, 8), "<app.lua:12>");
 	}
 	forget();
 }
@@ -424,6 +450,7 @@ static void releases_with_another_layout_are_not_supported(void **state)
 TEST_GROUP(test_lua,
 	   TEST(functions_are_named_by_their_callers),
 	   TEST(a_replaced_caller_names_nothing),
+	   TEST(freed_names_are_not_used),
 	   TEST(captures_of_a_closure_fill_no_register),
 	   TEST(instructions_have_lines),
 	   TEST(long_file_names_are_complete),
