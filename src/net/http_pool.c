@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests wait in one of N_FLOWS lists, chosen by the hash of their flow, and workers visit the
- * lists that are not empty in turn. A tenant with a thousand waiting requests therefore delays the
- * request of another tenant by one turn. Two tenants that share a list also share its turn, which
- * is the price for lists whose number does not depend on clients.
+ * Workers take requests of flows in turn (turns.h), so a tenant with a thousand waiting requests
+ * delays the request of another tenant by one turn.
  *
  * Workers wait for a semaphore and not for a condition: pthread_cond_signal() may wait until
  * threads that it woke before have had a processor, and its caller is the thread of all
@@ -24,33 +22,33 @@
 
 #include "net/http_request.h"
 
-enum { MAX_WORKERS = 64, N_FLOWS = 64, FLOW_DIVISOR = 2 };
-
-struct flow {
-	struct http_request *first, **end;
-	unsigned int n;
-};
+enum { MAX_WORKERS = 64, FLOW_DIVISOR = 2 };
 
 struct http_pool {
 	struct http_pool_options opt;
 	http_pool_run_fn run;
 	sem_t more;           /* posted for each request, and for each worker at the end */
 	pthread_mutex_t lock; /* guards what follows, except the threads */
-	struct flow flows[N_FLOWS];
-	uint64_t waiting;  /* bit N: flows[N] is not empty */
-	unsigned int turn; /* the flow to visit next */
+	struct turns waiting;
+	unsigned int n_waiting[TURNS_FLOWS]; /* requests, by flow */
 	struct http_pool_state state;
 	bool stop;
 	unsigned int n_workers;
 	pthread_t workers[MAX_WORKERS];
 };
 
+static uint32_t flow_of(const struct http_request *rq)
+{
+	return (uint32_t)(rq->flow % TURNS_FLOWS);
+}
+
 /* With the lock. */
-static int check_room(const struct http_pool *p, const struct flow *f)
+static int check_room(const struct http_pool *p, uint32_t flow)
 {
 	if (p->stop)
 		return -ESHUTDOWN;
-	return p->state.n_waiting < p->opt.max_queue && f->n < (p->opt.max_queue + 1) / FLOW_DIVISOR
+	return p->state.n_waiting < p->opt.max_queue &&
+			       p->n_waiting[flow] < (p->opt.max_queue + 1) / FLOW_DIVISOR
 		       ? 0
 		       : -EAGAIN;
 }
@@ -60,14 +58,13 @@ bool http_pool_has_room(struct http_pool *p, const struct http_request *rq)
 	bool has;
 
 	pthread_mutex_lock(&p->lock);
-	has = check_room(p, &p->flows[rq->flow % N_FLOWS]) == 0;
+	has = check_room(p, flow_of(rq)) == 0;
 	pthread_mutex_unlock(&p->lock);
 	return has;
 }
 
 int http_pool_put(struct http_pool *p, struct http_request *rq)
 {
-	struct flow *f = &p->flows[rq->flow % N_FLOWS];
 	int r;
 
 	if (!p->opt.n_workers) {
@@ -75,13 +72,10 @@ int http_pool_put(struct http_pool *p, struct http_request *rq)
 		return 0;
 	}
 	pthread_mutex_lock(&p->lock);
-	r = check_room(p, f);
+	r = check_room(p, flow_of(rq));
 	if (r == 0) {
-		rq->next = NULL;
-		*f->end = rq;
-		f->end = &rq->next;
-		f->n++;
-		p->waiting |= 1ull << (rq->flow % N_FLOWS);
+		turns_add(&p->waiting, &rq->turn, rq, flow_of(rq));
+		p->n_waiting[flow_of(rq)]++;
 		p->state.n_waiting++;
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -93,23 +87,11 @@ int http_pool_put(struct http_pool *p, struct http_request *rq)
 /* Takes the first request of the next flow that has one; NULL if none waits. With the lock. */
 static struct http_request *take(struct http_pool *p)
 {
-	uint64_t from = p->waiting & ~((1ull << p->turn) - 1);
-	struct http_request *rq;
-	struct flow *f;
-	int i;
+	struct http_request *rq = turns_take(&p->waiting);
 
-	if (!p->waiting)
-		return NULL;
-	i = __builtin_ctzll(from ? from : p->waiting);
-	p->turn = ((unsigned int)i + 1) % N_FLOWS;
-	f = &p->flows[i];
-	rq = f->first;
-	f->first = rq->next;
-	f->n--;
-	p->state.n_waiting--;
-	if (!f->first) {
-		f->end = &f->first;
-		p->waiting &= ~(1ull << i);
+	if (rq) {
+		p->n_waiting[flow_of(rq)]--;
+		p->state.n_waiting--;
 	}
 	return rq;
 }
@@ -184,8 +166,7 @@ int http_pool_open(struct http_pool **out, const struct http_pool_options *opt,
 		return -ENOMEM;
 	p->opt = *opt;
 	p->run = run;
-	for (int i = 0; i < N_FLOWS; i++)
-		p->flows[i].end = &p->flows[i].first;
+	turns_init(&p->waiting);
 	pthread_mutex_init(&p->lock, NULL);
 	sem_init(&p->more, 0, 0);
 	for (; p->n_workers < opt->n_workers && p->n_workers < MAX_WORKERS; p->n_workers++)

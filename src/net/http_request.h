@@ -12,6 +12,7 @@
 
 #include "net/http.h"
 #include "net/http_outbox.h"
+#include "net/turns.h"
 
 struct http_work;
 
@@ -49,6 +50,7 @@ struct http_request {
 	struct buf body; /* while it arrives, guarded by the lock of the bodies */
 	struct http_body memory;
 	uint64_t flow;
+	struct turn turn; /* in the queue of its pool */
 	struct http_admission admission;
 	bool is_first_call; /* libmicrohttpd calls for the headers again */
 	bool is_admitting;  /* a worker decides about the admission; afterwards false again */

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * As the queues of workers (http_pool.c) do, it visits a fixed number of lists in turn. Clients
- * that share a list share its turn.
- */
 #include "net/turns.h"
 
 #include <stddef.h>
@@ -19,13 +15,13 @@ bool turns_is_empty(const struct turns *t)
 	return !t->waiting;
 }
 
-void turns_add(struct turns *t, struct turn *turn, void *owner, uint32_t client)
+void turns_add(struct turns *t, struct turn *turn, void *owner, uint32_t flow)
 {
 	if (turn->in)
 		return;
 	turn->in = t;
 	turn->owner = owner;
-	turn->flow = client % TURNS_FLOWS;
+	turn->flow = flow % TURNS_FLOWS;
 	TAILQ_INSERT_TAIL(&t->flows[turn->flow], turn, others);
 	t->waiting |= 1ull << turn->flow;
 }

@@ -2,8 +2,11 @@
 #pragma once
 
 /*
- * Connections that wait for their turn. Clients, which are known by their address, take turns, so
- * one with a thousand connections delays another by one turn. Belongs to one thread.
+ * Queues by turns: requests of tenants wait for a worker, connections of clients for a thread.
+ * Flows (tenants, clients) take turns, so one of which a thousand things wait delays another by one
+ * turn. Flows are hashed to TURNS_FLOWS lists; those that share a list share its turn, which is the
+ * price for lists whose number does not depend on clients. Not locked: the caller holds a lock, or
+ * it belongs to one thread.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,11 +35,11 @@ struct turns {
 void turns_init(struct turns *t);
 bool turns_is_empty(const struct turns *t);
 
-/* Adds @owner behind those of the same client (make_room_client()), unless it waits already. */
-void turns_add(struct turns *t, struct turn *turn, void *owner, uint32_t client);
+/* Adds @owner behind those of the same flow, which is a hash, unless it waits already. */
+void turns_add(struct turns *t, struct turn *turn, void *owner, uint32_t flow);
 
 /* Removes it from the queue in which it waits, if any. */
 void turns_remove(struct turn *turn);
 
-/* Removes the first of the next client, and returns its owner; NULL if none waits. */
+/* Removes the first of the next flow, and returns its owner; NULL if none waits. */
 void *turns_take(struct turns *t);
