@@ -25,16 +25,6 @@
 
 enum { ALLOC_SPACE = 1, INUSE_SPACE = 3 }; /* sample types of golang_heap_read() */
 
-static int64_t sum_of(const struct profile *p, size_t type)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < profile_n_samples(p); i++)
-		if (__builtin_add_overflow(sum, profile_sample(p, i).values[type], &sum))
-			return INT64_MAX;
-	return sum;
-}
-
 static void put_rate(struct buf *line, const struct golang_heap_counts *c)
 {
 	char rate[TEXT_VALUE_LEN];
@@ -71,8 +61,8 @@ static void print_summary(uint32_t pid, const char *comm, const struct profile *
 	buf_printf(&line,
 		   "cameo: process %u (%s), Go %s: %s in use, %s allocated since its start; "
 		   "%" PRIu64 " records, ",
-		   pid, comm, c->version, text_value(sum_of(p, INUSE_SPACE), "bytes", inuse),
-		   text_value(sum_of(p, ALLOC_SPACE), "bytes", alloc), c->n_records);
+		   pid, comm, c->version, text_value(profile_sum(p, INUSE_SPACE), "bytes", inuse),
+		   text_value(profile_sum(p, ALLOC_SPACE), "bytes", alloc), c->n_records);
 	put_rate(&line, c);
 	put_gaps(&line, c);
 	buf_put_byte(&line, '\0');

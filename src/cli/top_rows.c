@@ -181,15 +181,6 @@ static int add_table(struct top_rows *out, const struct profile *p, const struct
 	return r;
 }
 
-static int64_t sum_of(const struct profile *p, size_t value_num)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; i < profile_n_samples(p); i++)
-		sum = saturating_add(sum, profile_sample(p, i).values[value_num]);
-	return sum;
-}
-
 /* A profile without sample types, as before the first sample, gives an empty table. */
 int top_rows_make(struct top_rows *out, const struct profile *p, const struct top_view *v)
 {
@@ -202,7 +193,7 @@ int top_rows_make(struct top_rows *out, const struct profile *p, const struct to
 	out->unit = "";
 	if (r < 0)
 		return r == -EINVAL ? 0 : r;
-	out->sum = sum_of(p, value_num);
+	out->sum = profile_sum(p, value_num);
 	out->unit = profile_string(p, profile_sample_type(p, value_num).unit);
 	if (!*v->function)
 		return add_table(out, p, v, value_num);

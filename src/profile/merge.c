@@ -258,7 +258,7 @@ static bool same_string(const struct profile *a, uint32_t i, const struct profil
 	return !strcmp(profile_string(a, i), profile_string(b, k));
 }
 
-static bool same_sample_types(const struct profile *a, const struct profile *b)
+bool profile_has_types_of(const struct profile *a, const struct profile *b)
 {
 	size_t n = profile_n_sample_types(a);
 
@@ -274,6 +274,19 @@ static bool same_sample_types(const struct profile *a, const struct profile *b)
 	return true;
 }
 
+int profile_add_types_of(struct profile *p, const struct profile *from)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < profile_n_sample_types(from); i++) {
+		struct profile_value_type t = profile_sample_type(from, i);
+
+		r = profile_add_sample_type(p, profile_string(from, t.type),
+					    profile_string(from, t.unit));
+	}
+	return r;
+}
+
 /* Columns are chosen by the caller, who may have renamed the types. */
 static bool types_fit(const struct merge *m)
 {
@@ -282,23 +295,14 @@ static bool types_fit(const struct merge *m)
 	if (m->column)
 		return to == 1;
 	return m->values ? m->first <= to && from <= to - m->first
-			 : same_sample_types(m->to, m->from);
+			 : profile_has_types_of(m->to, m->from);
 }
 
 /* An empty profile adopts the sample types of the other one. */
 static int adopt_sample_types(struct profile *p, const struct profile *from)
 {
-	if (profile_n_sample_types(p) || profile_n_samples(p))
-		return 0;
-	for (size_t i = 0; i < profile_n_sample_types(from); i++) {
-		struct profile_value_type t = profile_sample_type(from, i);
-		int r = profile_add_sample_type(p, profile_string(from, t.type),
-						profile_string(from, t.unit));
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return profile_n_sample_types(p) || profile_n_samples(p) ? 0
+								 : profile_add_types_of(p, from);
 }
 
 /* Adoption of types comes before the comparison, which it makes true. */

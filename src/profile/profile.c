@@ -558,3 +558,12 @@ size_t profile_bytes(const struct profile *p)
 	       p->scratch.cap * sizeof(*p->scratch.data) +
 	       p->sample_index.n_slots * sizeof(*p->sample_index.slots) + p->times_bytes;
 }
+
+int64_t profile_sum(const struct profile *p, size_t type)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < profile_n_samples(p); i++)
+		sum = saturating_add(sum, profile_sample(p, i).values[type]);
+	return sum;
+}

@@ -138,6 +138,9 @@ const struct profile_meta *profile_meta_const(const struct profile *p);
  */
 int profile_add_sample_type(struct profile *p, const char *type, const char *unit);
 
+/* Adds the sample types of @from behind those that @p has. Returns the same. */
+int profile_add_types_of(struct profile *p, const struct profile *from);
+
 /*
  * Allocates space for the expected numbers of entries; more may follow. Returns 0 or -ENOMEM. It
  * only saves time: too small and too large numbers are equally correct.
@@ -250,3 +253,9 @@ const uint32_t *profile_stack(const struct profile *p, uint32_t id, size_t *out_
 uint32_t profile_n_samples(const struct profile *p);
 struct profile_sample profile_sample(const struct profile *p, uint32_t i);
 size_t profile_bytes(const struct profile *p); /* memory in bytes, for budgets */
+
+/* Have both profiles the same sample types, by names and units, in the same order? */
+bool profile_has_types_of(const struct profile *a, const struct profile *b);
+
+/* The sum of a sample type's values, or the limit of int64_t that it exceeds. */
+int64_t profile_sum(const struct profile *p, size_t type);
