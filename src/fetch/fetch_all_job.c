@@ -10,7 +10,6 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -64,12 +63,9 @@ static int send_body(void *ctx, const void *data, size_t len)
 
 static void send_end(const struct download *d, int r, const struct err *err)
 {
-	struct fetch_end end = { .index = d->index, .result = r < 0 ? r : 0 };
+	struct fetch_end end = { .index = d->index };
 
-	end.reply.status = r < 0 ? 0 : r;
-	if (r < 0)
-		snprintf(end.reply.why, sizeof(end.reply.why), "%.159s",
-			 err->msg[0] ? err->msg : strerror(-r));
+	end.result = fetch_set_reply(&end.reply, r, err);
 	(void)role_call_part(d->all->call, FETCH_END, &end, sizeof(end));
 }
 

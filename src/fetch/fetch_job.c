@@ -41,10 +41,7 @@ static int send_body(void *ctx, const void *data, size_t len)
 	int r = len > b->left ? -EFBIG : 0;
 
 	b->left -= r < 0 ? 0 : len;
-	for (size_t at = 0; r == 0 && at < len; at += ROLE_BODY_MAX)
-		r = role_call_part(b->call, FETCH_BODY, (const char *)data + at,
-				   len - at < ROLE_BODY_MAX ? len - at : ROLE_BODY_MAX);
-	return r;
+	return r < 0 ? r : role_call_stream(b->call, FETCH_BODY, data, len);
 }
 
 static int open_client(const struct role_call *call, struct http_client **out, struct err *err)
@@ -91,14 +88,8 @@ static int get(struct role_call *call, struct err *err)
 
 int fetch_job(struct role_call *call)
 {
-	struct fetch_reply *reply = call->reply;
 	struct err err = { 0 };
-	int r = get(call, &err);
 
-	*reply = (struct fetch_reply){ .status = r < 0 ? 0 : r };
-	if (r < 0)
-		snprintf(reply->why, sizeof(reply->why), "%.159s",
-			 err.msg[0] ? err.msg : strerror(-r));
-	call->reply_len = sizeof(*reply);
-	return r < 0 ? r : 0;
+	call->reply_len = sizeof(struct fetch_reply);
+	return fetch_set_reply(call->reply, get(call, &err), &err);
 }

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fetch/fetch_message.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
+
 enum { STATUS_MIN = 100, STATUS_MAX = 999 };
+
+int fetch_set_reply(struct fetch_reply *out, int r, const struct err *err)
+{
+	*out = (struct fetch_reply){ .status = r < 0 ? 0 : r };
+	if (r < 0)
+		snprintf(out->why, sizeof(out->why), "%.159s",
+			 err->msg[0] ? err->msg : strerror(-r));
+	return r < 0 ? r : 0;
+}
 
 const struct fetch_reply *fetch_check_reply(const void *data, size_t len, int result)
 {

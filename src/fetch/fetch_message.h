@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct err;
+
 /* Kinds of the requests and of their parts. */
 enum { FETCH_GET = 0x100, FETCH_BODY = 0x101, FETCH_GET_ALL = 0x102, FETCH_END = 0x103 };
 
@@ -33,6 +35,12 @@ struct fetch_reply {
 	char why[160];  /* the reason of an error */
 	uint32_t reserved;
 };
+
+/*
+ * Fills in a reply: @r is the status of a response, or -errno, whose reason is in @err or else its
+ * own text. Returns the result of the job: 0 or -errno.
+ */
+int fetch_set_reply(struct fetch_reply *out, int r, const struct err *err);
 
 /* Returns @data as a reply if it is a valid one, else NULL. @result is that of the job. */
 const struct fetch_reply *fetch_check_reply(const void *data, size_t len, int result);

@@ -92,8 +92,5 @@ int process_source_send(struct role_call *call, const struct buf *b, size_t max)
 
 	if (r == 0 && b->len > max)
 		r = -EFBIG;
-	for (size_t at = 0; at < b->len && r == 0; at += ROLE_BODY_MAX)
-		r = role_call_part(call, 0, b->data + at,
-				   b->len - at < ROLE_BODY_MAX ? b->len - at : ROLE_BODY_MAX);
-	return r;
+	return r < 0 ? r : role_call_stream(call, 0, b->data, b->len);
 }

@@ -41,16 +41,6 @@ static int read_body(int fd, struct profile **out, struct err *err)
 	return r;
 }
 
-static int send_stream(struct role_call *call, uint32_t kind, const struct buf *b)
-{
-	int r = buf_error(b);
-
-	for (size_t at = 0; at < b->len && r == 0; at += ROLE_BODY_MAX)
-		r = role_call_part(call, kind, b->data + at,
-				   b->len - at < ROLE_BODY_MAX ? b->len - at : ROLE_BODY_MAX);
-	return r;
-}
-
 /* Sends the profile of one sample type. *@io_left: bytes that may still be sent. */
 static int send_type(struct role_call *call, const struct profile *joined, size_t n_types,
 		     size_t type, size_t *io_left)
@@ -62,7 +52,7 @@ static int send_type(struct role_call *call, const struct profile *joined, size_
 	if (r == 0)
 		r = pprof_write(p, &b, NULL);
 	if (r == 0)
-		r = send_stream(call, (uint32_t)type, &b);
+		r = role_call_stream(call, (uint32_t)type, b.data, b.len);
 	*io_left -= b.len;
 	return r;
 }

@@ -78,6 +78,16 @@ int role_call_part(struct role_call *call, uint32_t kind, const void *data, size
 	return 0;
 }
 
+int role_call_stream(struct role_call *call, uint32_t kind, const void *data, size_t len)
+{
+	int r = 0;
+
+	for (size_t at = 0; r == 0 && at < len; at += ROLE_BODY_MAX)
+		r = role_call_part(call, kind, (const char *)data + at,
+				   len - at < ROLE_BODY_MAX ? len - at : ROLE_BODY_MAX);
+	return r;
+}
+
 int role_call_question(struct role_call *call, uint32_t kind, const void *data, size_t len,
 		       int *out_fd)
 {

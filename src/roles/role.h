@@ -72,6 +72,9 @@ void role_main(int argc, char **argv, const struct role *const *roles, size_t n)
 /* Sends a piece of a long result. Returns 0; the child ends if the parent is gone. */
 int role_call_part(struct role_call *call, uint32_t kind, const void *data, size_t len);
 
+/* Sends @len bytes as pieces of one stream of @kind. Returns 0. */
+int role_call_stream(struct role_call *call, uint32_t kind, const void *data, size_t len);
+
 /**
  * role_call_question() - send a question to the parent in the middle of a job
  *
