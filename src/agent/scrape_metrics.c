@@ -30,5 +30,5 @@ void scrape_metrics_text(struct buf *out, const struct scraper_stats *s)
 		out, up, "gauge",
 		"1 if all requests to the program in the last interval succeeded, otherwise 0.");
 	for (size_t i = 0; i < s->n_targets; i++)
-		metric_labelled(out, up, "target", s->targets[i].url, s->targets[i].is_up);
+		metric_labelled(out, up, "target", s->targets[i].instance, s->targets[i].is_up);
 }

@@ -192,8 +192,6 @@ static int encode_all(const struct fetch_all *q, struct buf *out)
 		.n = (uint32_t)q->n,
 	};
 
-	if (!q->n || q->n > FETCH_ALL_MAX)
-		return -EINVAL;
 	buf_put(out, &fixed, sizeof(fixed));
 	for (size_t i = 0; i < q->n; i++)
 		buf_put(out, q->urls[i], strlen(q->urls[i]) + 1);
@@ -211,28 +209,48 @@ static int wait_for_all(struct role_exchange *x, const struct fetch_all *q)
 	return r < 0 ? r : role_exchange_reply(x)->result;
 }
 
-int fetcher_get_all(struct fetcher *f, const struct fetch_all *q, struct err *err)
+/* Ends the URLs that a process did not end, because it died or was none. */
+static void end_others(struct batch *b, int r, const char *why)
+{
+	for (size_t i = 0; i < b->q->n; i++)
+		if (!b->has_ended[i])
+			b->q->end(b->q->ctx, i, r, why);
+}
+
+static int run_all(struct fetcher *f, struct batch *b, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf request = { 0 };
 	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
-	struct batch b = { .q = q };
 	struct role_request rq = {
 		.kind = FETCH_GET_ALL,
-		.timeout_ms = q->timeout_ms + OVERHEAD_MS,
+		.timeout_ms = b->q->timeout_ms + OVERHEAD_MS,
 		.part = on_batch_part,
-		.ctx = &b,
+		.ctx = b,
 	};
-	int r = encode_all(q, &request);
+	int r = encode_all(b->q, &request);
 
 	rq.data = request.data;
 	rq.len = request.len;
-	for (size_t i = 0; i < FETCH_ALL_MAX; i++)
-		b.left[i] = q->max_bytes;
 	if (r == 0)
 		r = start(f, err);
 	if (r == 0)
 		r = role_pool_start(f->pool, &rq, OVERHEAD_MS, &x);
-	if (r == 0)
-		r = wait_for_all(x, q);
-	return r < 0 ? err_set(err, r, "%s", strerror(-r)) : 0;
+	return r < 0 ? r : wait_for_all(x, b->q);
+}
+
+int fetcher_get_all(struct fetcher *f, const struct fetch_all *q, struct err *err)
+{
+	struct batch b = { .q = q };
+	int r;
+
+	if (!q->n || q->n > FETCH_ALL_MAX)
+		return err_set(err, -EINVAL, "%zu URLs: expected 1 to %d", q->n, FETCH_ALL_MAX);
+	for (size_t i = 0; i < q->n; i++)
+		b.left[i] = q->max_bytes;
+	r = run_all(f, &b, err);
+	if (r < 0)
+		err_set(err, r, "%s", strerror(-r));
+	if (r != -ECANCELED)
+		end_others(&b, r < 0 ? r : -EBADMSG, r < 0 && err ? err->msg : "no result");
+	return r;
 }

@@ -72,9 +72,9 @@ struct fetch_all {
 /**
  * fetcher_get_all() - send GET requests to many URLs at the same time
  *
- * Everything that @q points to is borrowed for the call. URLs for which end() was not called when
- * it returns have failed with the result. Names are resolved, redirects are followed to the same
- * server only, and certificates are verified.
+ * Everything that @q points to is borrowed for the call. end() is called once for each URL, also
+ * after a failure of all, unless the call was cancelled. Names are resolved, redirects are followed
+ * to the same server only, and certificates are verified.
  *
  * Return: 0; -EMSGSIZE if the URLs are too long together; -ECANCELED; otherwise as fetcher_get().
  */

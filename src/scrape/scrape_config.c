@@ -53,9 +53,7 @@ int scrape_config_new(struct scrape_config **out, const struct scrape_config_opt
 		r = scrape_targets_add(&c->targets, from->targets[i], err);
 	for (size_t i = 0; r == 0 && i < from->n_rules; i++)
 		r = rules_add(c->rules, from->rules[i], err);
-	if (r < 0)
-		return r;
-	if (from->kubelet)
+	if (r == 0 && from->kubelet)
 		r = kubelet_new(&c->kubelet, from->kubelet, err);
 	if (r < 0)
 		return r;

@@ -389,7 +389,7 @@ static void publish_targets(struct scraper *s)
 	for (size_t i = 0; i < s->targets.len; i++) {
 		struct scrape_target_stats *t = &s->stats.targets[i];
 
-		snprintf(t->url, sizeof(t->url), "%s", s->targets.data[i].instance);
+		snprintf(t->instance, sizeof(t->instance), "%s", s->targets.data[i].instance);
 		t->is_up = !s->states[i].has_failed;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -397,54 +397,24 @@ static void publish_targets(struct scraper *s)
 		s->states[i].was_logged &= s->states[i].has_failed;
 }
 
-/* Requests that did not end by themselves have failed with the whole request. */
-static void end_others(struct scraper *s, const bool *has_ended, int r, const char *why)
-{
-	for (size_t i = 0; i < s->n_requests; i++)
-		if (!has_ended[i])
-			on_end(s, i, r, why);
-}
-
-struct round {
-	struct scraper *scraper;
-	bool has_ended[REQUESTS_MAX];
-};
-
-static void on_round_body(void *ctx, size_t index, const void *data, size_t len)
-{
-	on_body(((struct round *)ctx)->scraper, index, data, len);
-}
-
-static void on_round_end(void *ctx, size_t index, int result, const char *why)
-{
-	struct round *round = ctx;
-
-	round->has_ended[index] = true;
-	on_end(round->scraper, index, result, why);
-}
-
 static void send_requests(struct scraper *s)
 {
-	struct round round = { .scraper = s };
 	const char *urls[REQUESTS_MAX];
 	struct fetch_all q = {
 		.urls = urls,
 		.n = s->n_requests,
 		.timeout_ms = (unsigned int)(s->config->interval_ns / CLOCK_MS_NS),
 		.max_bytes = PROFILE_BODY_MAX,
-		.body = on_round_body,
-		.end = on_round_end,
-		.ctx = &round,
+		.body = on_body,
+		.end = on_end,
+		.ctx = s,
 		.cancelled = &s->stop,
 	};
 	struct err err = { 0 };
-	int r;
 
 	for (size_t i = 0; i < s->n_requests; i++)
 		urls[i] = s->requests[i].url;
-	r = fetcher_get_all(s->opts.fetcher, &q, &err);
-	if (r != -ECANCELED)
-		end_others(s, round.has_ended, r < 0 ? r : -EPIPE, r < 0 ? err.msg : "no result");
+	(void)fetcher_get_all(s->opts.fetcher, &q, &err); /* on_end() has counted failures */
 	for (size_t i = 0; i < s->n_requests; i++)
 		drop_body(s, &s->requests[i]);
 }

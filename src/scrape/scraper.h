@@ -50,8 +50,8 @@ DEFINE_FREEP(struct scraper, scraper_free)
 int scraper_configure(struct scraper *s, const struct scrape_config_opts *from, struct err *err);
 
 struct scrape_target_stats {
-	char url[SCRAPE_URL_MAX + 1]; /* without user and password */
-	bool is_up;                   /* all its requests of the last interval succeeded */
+	char instance[SCRAPE_URL_MAX + 1]; /* host:port */
+	bool is_up;                        /* all its requests of the last interval succeeded */
 };
 
 struct scraper_stats {
