@@ -6,7 +6,6 @@ The server finds out which process has the other end of a connection, and reads 
 process of the command creates a socket of the network.
 """
 import glob
-import http.server
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import subprocess
 import cameo
 from agent_process import Agent
 from cameo import Skip, expect
+from web_server import WebServer, respond
 
 EXPORTER = 2147357184  # src/roles/sandbox.c
 CHAIN = ("outer", "middle", "hot")
@@ -44,33 +44,18 @@ def owner_of(port):
     return {}
 
 
-class Server:
-    """Answers with the contents of FILES, a dict by path, and remembers its clients."""
+class Server(WebServer):
+    """Responds with the contents of FILES, a dict by path, and remembers its clients."""
 
     def __init__(self, files):
-        self.clients, outer = [], self
+        super().__init__()
+        self.clients, self.files = [], files
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):  # noqa: N802 - the library's name
-                outer.clients.append({"path": self.path, "auth": self.headers["Authorization"],
-                                      **owner_of(self.client_address[1])})
-                body = files.get(self.path)
-                self.send_response(404 if body is None else 200)
-                self.send_header("Content-Length", str(len(body or b"")))
-                self.end_headers()
-                self.wfile.write(body or b"")
-
-            def log_message(self, *_):
-                pass
-
-        self.server, self.url = cameo.serve(Handler)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+    def get(self, request):
+        self.clients.append({"path": request.path, "auth": request.headers["Authorization"],
+                             **owner_of(request.client_address[1])})
+        body = self.files.get(request.path)
+        respond(request, 404 if body is None else 200, body or b"")
 
     def expect_confined_clients(self):
         expect(self.clients, "nobody has connected")

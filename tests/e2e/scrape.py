@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`cameo agent --scrape`: what a real Go program returns arrives exactly, and targets that misbehave harm nobody."""
+import contextlib
 import gzip
-import http.server
 import json
 import re
 import signal
@@ -16,6 +16,7 @@ from agent_process import Agent
 from cameo import expect, need
 from our_server import Asked, Server, listening
 from pprof import Profile
+from web_server import WebServer, respond
 
 ALLOCATED = "memory:alloc_objects:count:space:bytes"
 PARKED = "goroutine:goroutine:count:goroutine:count"
@@ -139,93 +140,68 @@ def wait_allocated(agent, server, n):
         raise cameo.Failure(f"{arrived()} instead of {n} allocations") from e
 
 
-class Relay:
+class Relay(WebServer):
     """Passes requests on to the URL self.to."""
 
     def __init__(self, to):
-        self.to, outer = to, self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):  # noqa: N802 - the library's name
-                try:
-                    with urllib.request.urlopen(outer.to + self.path, timeout=60) as answer:
-                        body = answer.read()
-                    self.send_response(200)
-                except OSError:
-                    body = b""
-                    self.send_response(502)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server, self.url = cameo.serve(Handler)
+        super().__init__()
+        self.to = to
         self.address = self.url.split("//")[1]
 
-    def __enter__(self):
-        return self
+    def get(self, request):
+        try:
+            with urllib.request.urlopen(self.to + request.path, timeout=60) as answer:
+                status, body = 200, answer.read()
+        except OSError:
+            status, body = 502, b""
+        respond(request, status, body)
 
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
 
+class Misbehaving(WebServer):
+    """Responds to every request in a wrong way."""
 
-def misbehaving(kind):
-    """A server that answers every request in a wrong way. Returns it and its address."""
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
 
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):  # noqa: N802 - the library's name
-            if kind == "silent":
+    def get(self, request):
+        try:
+            if self.kind == "silent":
                 time.sleep(1000)
-            body = {"text": b"<html>\x1b[31mno profile</html>", "bomb": BOMB, "empty": b"",
-                    "endless": b"", "error": b"no"}[kind]
-            self.send_response(500 if kind == "error" else 200)
-            if kind == "bomb":
-                self.send_header("Content-Type", "application/octet-stream")
-            if kind != "endless":
-                self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            try:
-                self.wfile.write(body)
-                while kind == "endless":
-                    self.wfile.write(b"x" * 65536)
-            except OSError:
-                pass
-
-        def log_message(self, *_):
+            elif self.kind == "endless":
+                request.send_response(200)
+                request.end_headers()
+                while True:
+                    request.wfile.write(b"x" * 65536)
+            body = {"text": b"<html>\x1b[31mno profile</html>", "bomb": BOMB, "empty": b"", "error": b"no"}[self.kind]
+            respond(request, 500 if self.kind == "error" else 200, body, ("Content-Type", "application/octet-stream"))
+        except OSError:
             pass
-
-    server, url = cameo.serve(Handler)
-    return server, url
 
 
 def others_are_not_harmed(shop):
     """Targets that are silent, endless, wrong or a bomb are counted, and the honest one arrives in each interval"""
-    servers = {kind: misbehaving(kind) for kind in ("silent", "endless", "text", "bomb", "empty", "error")}
-    options = [word for _, url in servers.values() for word in ("--scrape", url)]
-    try:
-        with Scraped(program(shop)) as p, Server(shop.path("store-3")) as server, \
-                scraping(shop, server, *options, "--scrape", f"{p.url} service_name=honest",
-                         "--scrape-types", "goroutine,memory") as agent:
-            rounds(agent, 5)
-            parked = self_of(server, "honest", PARKED, "main.park")[0]
-            expect(parked >= 3 * N_PARKED, f"{parked} goroutines")
-            metrics = agent.get("/metrics")[1]
-            for result, least in (("timeout", 1), ("too_large", 1), ("invalid", 1), ("status", 1), ("ok", 3)):
-                found = re.search(rf'^cameo_scrape_requests_total{{result="{result}"}} (\d+)$', metrics, re.MULTILINE)
-                expect(int(found[1]) >= least, f"{result}:", metrics)
-            held = max(float(m) for m in re.findall(r"^cameo_memory_most_bytes (\S+)$", metrics, re.MULTILINE) or [0])
-            expect(held <= 128 << 20, f"{held} bytes")
-            expect(metrics.count("cameo_scrape_up{") == 7 and agent.metric("cameo_scrape_up") == 1, metrics)
-            expect("\x1b" not in agent.said(), agent.said())
-            expect(agent.said().count("cannot scrape") == len(servers), agent.said())
-            expect(agent.end(signal.SIGTERM) < 20 and agent.ended_well(), agent.said())
-    finally:
-        for s, _ in servers.values():
-            s.shutdown()
-            s.server_close()
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(Misbehaving(kind))
+                   for kind in ("silent", "endless", "text", "bomb", "empty", "error")]
+        options = [word for s in servers for word in ("--scrape", s.url)]
+        p = stack.enter_context(Scraped(program(shop)))
+        server = stack.enter_context(Server(shop.path("store-3")))
+        agent = stack.enter_context(scraping(shop, server, *options, "--scrape", f"{p.url} service_name=honest",
+                                             "--scrape-types", "goroutine,memory"))
+        rounds(agent, 5)
+        parked = self_of(server, "honest", PARKED, "main.park")[0]
+        expect(parked >= 3 * N_PARKED, f"{parked} goroutines")
+        metrics = agent.get("/metrics")[1]
+        for result, least in (("timeout", 1), ("too_large", 1), ("invalid", 1), ("status", 1), ("ok", 3)):
+            found = re.search(rf'^cameo_scrape_requests_total{{result="{result}"}} (\d+)$', metrics, re.MULTILINE)
+            expect(int(found[1]) >= least, f"{result}:", metrics)
+        held = agent.metric("cameo_memory_most_bytes")
+        expect(0 < held <= 128 << 20, f"{held} bytes")
+        expect(metrics.count("cameo_scrape_up{") == 7 and agent.metric("cameo_scrape_up") == 1, metrics)
+        expect("\x1b" not in agent.said(), agent.said())
+        expect(agent.said().count("cannot scrape") == len(servers), agent.said())
+        expect(agent.end(signal.SIGTERM) < 20 and agent.ended_well(), agent.said())
 
 
 def up_names_profiles(shop):
@@ -295,34 +271,18 @@ def wrong_options_are_errors(shop):
         expect(r.returncode != 0 and len(lines) == 1 and message in lines[0], option, value, r.stderr)
 
 
-class Kubelet:
-    """A kubelet whose list of pods the caller sets, until the end of the block; None: it does not respond."""
+class Kubelet(WebServer):
+    """A kubelet whose list of pods the caller sets; None: it does not respond."""
 
     def __init__(self):
-        self.pods, outer = [], self
+        super().__init__()
+        self.pods = []
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):  # noqa: N802 - the library's name
-                if outer.pods is None:
-                    self.close_connection = True
-                    return
-                body = json.dumps({"kind": "PodList", "items": outer.pods}).encode()
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server, self.url = cameo.serve(Handler)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
+    def get(self, request):
+        if self.pods is None:
+            request.close_connection = True
+            return
+        respond(request, 200, json.dumps({"kind": "PodList", "items": self.pods}).encode())
 
 
 def pod(name, port, scrape="true"):
