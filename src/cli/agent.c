@@ -162,7 +162,7 @@ static void on_window(void *ctx, struct export_window *w)
 	pthread_mutex_unlock(&cli->lock);
 }
 
-/* Called in the scraper's thread. In `cameo up` the server's own view of windows is of samples. */
+/* Called in the scraper's thread. `cameo up` shows only windows of samples on the terminal. */
 static void on_scraped(void *ctx, struct export_window *w)
 {
 	struct agent_cli *cli = ctx;

@@ -3,10 +3,10 @@
 
 /*
  * The role cameo-exporter: processes that use the network, to send profiles to back ends and to
- * download debug files and lists of pods (fetch/fetcher.h). They have a network and TLS, but no
- * capabilities, no access to other processes and, if the agent is started by root, a user of their
- * own. They hold nothing that could be lost: an item belongs to the agent's queue or spool until an
- * exporter has replied that it was delivered.
+ * download debug files, lists of pods and profiles of programs (fetch/fetcher.h). They have a
+ * network and TLS, but no capabilities, no access to other processes and, if the agent is started
+ * by root, a user of their own. They hold nothing that could be lost: an item belongs to the
+ * agent's queue or spool until an exporter has replied that it was delivered.
  */
 #include <stddef.h>
 

@@ -310,7 +310,7 @@ static const char *text(const char *s)
 	return s ? s : "";
 }
 
-static int report_scraped(const struct pod *p, kubelet_pod_fn fn, void *ctx)
+static int report_whole(const struct pod *p, kubelet_pod_fn fn, void *ctx)
 {
 	_cleanup_(freep) struct kubelet_annotation *annotations =
 		calloc(p->annotations.len + 1, sizeof(*annotations));
@@ -355,7 +355,7 @@ static int read_item(struct json_read *j, void *ctx)
 	int r = json_read_each(j, '{', read_pod, &p);
 
 	if (r == 0)
-		r = t->fn ? report_pod(&p, t->fn, t->ctx) : report_scraped(&p, t->pod_fn, t->ctx);
+		r = t->fn ? report_pod(&p, t->fn, t->ctx) : report_whole(&p, t->pod_fn, t->ctx);
 	pod_fini(&p);
 	return r;
 }
