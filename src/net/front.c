@@ -93,19 +93,24 @@ static void each_idle(void *ctx, make_room_fn fn, void *fn_ctx)
 	f->all.opt.each_idle(f->all.opt.ctx, fn, fn_ctx);
 }
 
+static size_t n_closing(const struct front *f)
+{
+	size_t n;
+
+	f->all.opt.n_others(f->all.opt.ctx, &n);
+	return n;
+}
+
 /*
  * Closes idle connections if @fd, a new one, needs it. Others are closed by their threads later, so
- * as many are accepted before the next time. Returns false if there is no room, or their threads
- * are late.
+ * as many are accepted before the next time. Returns false if there is no room.
  */
 static bool has_room(struct front *f, int fd)
 {
-	size_t n_closing, n = f->all.n + f->all.opt.n_others(f->all.opt.ctx, &n_closing);
+	size_t closing, n = f->all.n + f->all.opt.n_others(f->all.opt.ctx, &closing);
 
 	if (!make_room_is_needed(n, f->all.opt.max_connections, fd))
 		return true;
-	if (n_closing >= f->all.opt.max_connections)
-		return false;
 	if (!f->room)
 		f->room = make_room(each_idle, f);
 	return f->room && f->room--;
@@ -119,19 +124,18 @@ static bool has_room(struct front *f, int fd)
 static void end_accepting(struct front *f, const struct connection *listener, int error)
 {
 	struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
-	size_t n_closing;
 
 	if (is_transient(error) || poll(&waiting, 1, 0) != 1)
 		return;
-	f->all.opt.n_others(f->all.opt.ctx, &n_closing);
-	if (!n_closing)
+	if (!n_closing(f))
 		make_room(each_idle, f);
 	listen_again(f, false);
 }
 
 /*
- * Listeners are level-triggered, so further connections are accepted in the next turn. TCP_NODELAY:
- * responses are written whole, so Nagle's algorithm could only delay them.
+ * Listeners are level-triggered, so further connections are accepted in the next turn. While the
+ * threads that close connections are late, new ones wait in the kernel. TCP_NODELAY: responses are
+ * written whole, so Nagle's algorithm could only delay them.
  */
 static void accept_all(struct front *f, const struct connection *listener)
 {
@@ -139,10 +143,15 @@ static void accept_all(struct front *f, const struct connection *listener)
 
 	for (int i = 0; i < MAX_ACCEPTS; i++) {
 		struct http_peer peer = { .addr_len = sizeof(peer.addr) };
-		int fd = accept4(listener->fd, (struct sockaddr *)&peer.addr, &peer.addr_len,
-				 SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct connection *c = NULL;
+		int fd;
 
+		if (n_closing(f) >= f->all.opt.max_connections) {
+			listen_again(f, false);
+			return;
+		}
+		fd = accept4(listener->fd, (struct sockaddr *)&peer.addr, &peer.addr_len,
+			     SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
 			end_accepting(f, listener, errno);
 			return;

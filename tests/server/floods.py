@@ -39,6 +39,15 @@ def opened_stream(path=PUSH):
     return H2 + h2_frame(HEADERS, END_HEADERS, 1, h2_fields(path))
 
 
+def expanding_headers():
+    """Headers of 30 KB in each of 128 streams, of which no answer may be sent: they refer to a field of 3.9 kB."""
+    own = h2_fields(PUSH)
+    field = b"\x40\x01x\x7f" + bytes([(3900 - 127) % 128 | 128, (3900 - 127) // 128]) + b"v" * 3900
+    first = h2_frame(HEADERS, END_HEADERS, 1, own + field + b"\xbe" * 6)
+    return H2_NO_WINDOW + first + b"".join(
+        h2_frame(HEADERS, END_HEADERS, 2 * i + 1, own + b"\xbe" * 7) for i in range(1, 128))
+
+
 CHUNKS = b"POST /ready HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\n"
 FLOODS = {  # what is sent first, and then again and again
     "frames of an unknown kind without contents": (H2, h2_frame(UNKNOWN, 0, 0, b"") * MANY),
@@ -49,6 +58,7 @@ FLOODS = {  # what is sent first, and then again and again
     "DATA of a byte": (opened_stream(b"/ready"), h2_frame(DATA, 0, 1, b"x") * MANY),
     "PING": (H2, h2_frame(PING, 0, 0, bytes(8)) * MANY),
     "SETTINGS": (H2, h2_frame(SETTINGS, 0, 0, b"\0\x03\0\0\0\x64") * MANY),
+    "headers that expand, in new connections": (expanding_headers(), H2),
     "HTTP/1: chunks of a byte": (CHUNKS, b"1\r\nx\r\n" * MANY),
     "HTTP/1: chunks with long extensions": (CHUNKS, (b"1;" + b"a" * 1000 + b"\r\nx\r\n") * 1000),
     "HTTP/1: requests without a pause": (b"", (b"GET /ready HTTP/1.1\r\n" + HOST + b"\r\n") * MANY),
@@ -114,16 +124,18 @@ def is_ready(address, trusting):
 def slowest(ask):
     """The time within which nine of ten questions are answered."""
     times = []
-    for _ in range(ROUNDS):
+    for i in range(ROUNDS):
         begun = time.monotonic()
         try:
-            answered = ask()
-        except OSError:
-            answered = False
+            answered, why = ask(), "another answer"
+        except OSError as e:
+            answered, why = False, repr(e)
         times.append(time.monotonic() - begun if answered else ANSWER_S)
-        if times[-1] >= ANSWER_S:
+        if not answered:
+            print("# question %d of %d failed after %.3f s: %s" % (i + 1, ROUNDS, time.monotonic() - begun, why))
+        if times.count(ANSWER_S) > ROUNDS // 10:
             return ANSWER_S
-    return sorted(times)[ROUNDS * 9 // 10]
+    return sorted(times)[ROUNDS * 9 // 10 - 1]
 
 
 def check_floods(server, trusting, kinds):
@@ -156,15 +168,6 @@ def many(address, n, first):
             s.setblocking(False)
             s.send(first)
     return made
-
-
-def expanding_headers():
-    """Headers of 30 KB in each of 128 streams, of which no answer may be sent: they refer to a field of 3.9 kB."""
-    own = h2_fields(PUSH)
-    field = b"\x40\x01x\x7f" + bytes([(3900 - 127) % 128 | 128, (3900 - 127) // 128]) + b"v" * 3900
-    first = h2_frame(HEADERS, END_HEADERS, 1, own + field + b"\xbe" * 6)
-    return H2_NO_WINDOW + first + b"".join(
-        h2_frame(HEADERS, END_HEADERS, 2 * i + 1, own + b"\xbe" * 7) for i in range(1, 128))
 
 
 def half_a_handshake():
