@@ -91,7 +91,7 @@ case $? in
 	check "$release: the agent exports a window within $limit_mib MiB" is_within
 	;;
 *)
-	not_ok "$release: the kernel boots" "$(cat "$work/out" "$work/err")"
+	not_ok "$release: the kernel boots" "$(tail -n 20 "$work/err")" "$(tail -n 10 "$work/out")"
 	;;
 esac
 tap_done
