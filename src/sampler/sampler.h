@@ -17,11 +17,12 @@
 
 #include "base/cleanup.h"
 #include "bpf/shared/abi.h"
-#include "bpf/shared/vms.h"
 #include "sampler/alloc_probe.h"
 #include "sampler/cpu_list.h"
+#include "sampler/sampler_memory.h"
 #include "sampler/sampler_opts.h"
-#include "unwind/tables.h"
+#include "sampler/sampler_processes.h"
+#include "sampler/sampler_tables.h"
 
 struct err;
 struct sampler;
@@ -31,16 +32,6 @@ struct sampler;
  * open. -1: not permitted.
  */
 int sampler_enable_stats(void);
-
-/* Kernel memory of the maps that sampler_open() makes, without the ring and unwind tables. */
-struct sampler_memory {
-	uint64_t fixed_bytes;
-	uint64_t per_cpu_bytes; /* for each possible CPU, in addition */
-	uint32_t n_cpus;        /* possible CPUs */
-};
-
-/* Calculates it for @opts without loading anything. Returns 0 or -errno. */
-int sampler_memory(const struct sampler_opts *opts, struct sampler_memory *out, struct err *err);
 
 /**
  * sampler_open() - load the programs and create their maps
@@ -55,15 +46,6 @@ int sampler_open(struct sampler **out, const struct sampler_opts *opts, struct e
 void sampler_free(struct sampler *s);
 
 DEFINE_FREEP(struct sampler, sampler_free)
-
-/* The memory that unwind_tables_new() writes to; valid as long as @s. */
-void sampler_tables_memory(struct sampler *s, struct unwind_tables_memory *out);
-
-/*
- * The shared tables that describe language runtimes to the walk, VM_TABLE_MAX entries for
- * each language.
- */
-void sampler_vm_tables(struct sampler *s, struct vm_tables *out);
 
 /* Starts sampling on every online CPU. */
 int sampler_attach(struct sampler *s, struct err *err);
@@ -126,48 +108,6 @@ int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx);
 int sampler_consume(struct sampler *s, sampler_record_fn fn, void *ctx);
 /* A descriptor that becomes readable when the ring is more than half full. */
 int sampler_fd(const struct sampler *s);
-
-/*
- * With targets_only: samples @pid and, unless no_children is set, its later children. Returns
- * 0 or -errno.
- */
-int sampler_add_target(struct sampler *s, uint32_t pid);
-/*
- * With by_rules: whether sampler_select() decides what is profiled; until then, everything is.
- * Processes for which it was not called are profiled.
- */
-void sampler_select_by_rules(struct sampler *s, bool by_rules);
-/* Stores the decision about @pid. Returns 0, or -E2BIG if there are too many processes. */
-int sampler_select(struct sampler *s, uint32_t pid, const struct selection *selection);
-/*
- * Publishes where the mappings and runtimes of @pid are, so that the BPF program can walk its
- * stacks. Returns 0 or -errno.
- */
-int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p);
-/*
- * Process @pid may be about to use @languages (bits 1 << enum vm_lang): loads their programs, if
- * the process is sampled, so that they are there when it is published.
- */
-void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages);
-/* Waits until these programs are loaded, at most for a second. */
-void sampler_wait_for_programs(struct sampler *s);
-/*
- * Makes an executable known that is an interpreter: the frames of its processes are read before
- * they are published. Returns 0 or -errno.
- */
-int sampler_put_executable(struct sampler *s, const struct executable_key *key,
-			   const struct executable *e);
-void sampler_remove_executable(struct sampler *s, const struct executable_key *key);
-/*
- * Withdraws the process description, because its mappings are not known at present: the
- * process's samples arrive raw.
- */
-void sampler_remove_process(struct sampler *s, uint32_t pid);
-/*
- * Like sampler_remove_process(), for a process that has ended, which started at @start_ns (struct
- * program_id): it is no longer a target either.
- */
-void sampler_end_process(struct sampler *s, uint32_t pid, uint64_t start_ns);
 
 struct sampler_stats {
 	struct counters counts; /* summed over all CPUs */
