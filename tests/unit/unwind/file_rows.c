@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* covers: src/unwind/cfi_rows.c src/unwind/code_rows.c */
 #include "unwind/file_rows.h"
 
 #include <elf.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* covers: src/unwind/go_code.c */
 #include "unwind/go.h"
 
 #include <elf.h>
