@@ -32,13 +32,14 @@ fake dpkg-query <<END
 shift 3
 for package; do ! grep -qx "\$package" $work/installed || echo "installed \$package"; done
 END
-fake apt-cache <<'END'
-if [ "$2" = six ]; then echo '  Candidate: (none)'; else echo '  Candidate: 1.0'; fi
+fake apt-cache <<END
+if [ "\$2" = six ] || [ -e $work/no-lists ]; then echo '  Candidate: (none)'; else echo '  Candidate: 1.0'; fi
 END
 fake dpkg <<<"echo \"dpkg \$*\" >>$work/calls"
 # The first calls of "install" fail with the messages in $work/failures, one per call.
 fake apt-get <<END
 echo "\$*" | sed 's/.*Use-Pty=0 //' >>$work/calls
+[[ "\$*" != *' update' ]] || rm -f $work/no-lists
 [[ "\$*" == *' install '* ]] || exit 0
 failure=\$(head -n 1 $work/failures)
 sed -i 1d $work/failures
@@ -82,6 +83,9 @@ check 'finishes an interrupted installation' grep -qx 'dpkg --configure -a' "$wo
 run 'E: no\nE: no\nE: no\nE: no\n' build
 check 'fails after the last attempt' test $? -eq 1
 check 'lists the packages that are still missing' grep -q 'failed 3 times .*missing: five one two' "$work/out"
+touch "$work/no-lists"
+run '' build
+check 'installs optional packages on a system that has no package lists yet' installs 'five one two'
 run '' --print build
 check 'prints the list' test "$(tr '\n' ' ' <"$work/out")" = 'one two five '
 check 'calls no apt-get to print the list' test ! -s "$work/calls"
