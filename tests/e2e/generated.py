@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Code generated at run time is symbolized by perf maps and jitdumps, and never dropped."""
+import re
+
 from cameo import ENOUGH, RARE, Tap, Workshop, cameo, expect, need_bpf, record, together
 from pprof import Profile
 
@@ -37,14 +39,29 @@ def judge_marks(path):
         expect(marked == 0 if comm == "chain" else n - marked <= RARE * n, f"{comm}: {marked} of {n} samples are marked")
 
 
+def frames_of(folded):
+    """Returns the names of frames in FOLDED, without the program at the root and marks such as _[k] for kernel."""
+    return {re.sub(r"_\[[a-z]\]$", "", name) for line in folded.splitlines()
+            for name in line.rpartition(" ")[0].split(";")[1:]}
+
+
 def judge_formats(shop, path):
-    """Expects OTLP to have the mark as well, and formats without labels to have neither the mark nor other names."""
-    for name, marked in ("marks.otlp.pb", True), ("marks.folded", False):
-        r = cameo("convert", "-q", path, shop.path(name))
+    """Expects OTLP to have the mark as well, and formats without labels to have neither the mark nor other names.
+
+    "unwind" alone is not the mark: the kernel has functions such as unwind_task_free, which fork and exit call.
+    """
+    outs = {suffix: shop.path("marks." + suffix) for suffix in ("otlp.pb", "folded")}
+    for out in outs.values():
+        r = cameo("convert", "-q", path, out)
         expect(r.returncode == 0, r.stderr)
-        with open(shop.path(name), "rb") as f:
-            data = f.read()
-        expect((b"unwind" in data) == marked, f"{name}: {'no' if marked else 'a'} mark")
+    with open(path, "rb") as f:
+        names = {name for stack, *_ in Profile(f.read()).samples for name in stack}
+    with open(outs["otlp.pb"], "rb") as f:
+        data = f.read()
+    expect(b"\x06unwind" in data and b"\x06search" in data, "marks.otlp.pb: no mark")
+    with open(outs["folded"], encoding="utf-8") as f:
+        frames = frames_of(f.read())
+    expect(frames and frames <= names, "marks.folded:", *sorted(frames - names))
 
 
 def main():
