@@ -151,7 +151,9 @@ static void what_the_kernel_makes_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		if (access(paths[i], F_OK) < 0)
 			continue;
-		assert_true(inotify_add_watch(watch, paths[i], IN_OPEN) >= 0);
+		/* A user who may not read a file cannot watch it. */
+		if (access(paths[i], R_OK) == 0)
+			assert_true(inotify_add_watch(watch, paths[i], IN_OPEN) >= 0);
 		assert_int_equal(regular_file_open(paths[i], NULL), -ENOENT);
 		assert_int_equal(regular_file_open_in(root, paths[i], true, 0), -ENOENT);
 		assert_false(was_opened(watch));
