@@ -22,16 +22,25 @@ void unwind_sweep_fini(struct unwind_sweep *sw)
 	sw->states = NULL;
 }
 
+/* True if the code at @at aligns rsp, after moving it at most once. */
+static bool aligns_rsp(const struct unwind_sweep_gap *g, size_t at)
+{
+	struct x86_insn insn;
+
+	if (!x86_decode(g->code + at, g->len - at, &insn))
+		return false;
+	at += insn.len;
+	if (insn.kind == X86_RSP_ADD && !x86_decode(g->code + at, g->len - at, &insn))
+		return false;
+	return insn.kind == X86_RSP_ALIGN;
+}
+
 bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
 {
-	struct x86_insn next;
-
 	if (!x86_decode(g->code + at, g->len - at, insn))
 		return false;
 	/* a copy of rsp is the saved one only if rsp is aligned next */
-	if (insn->kind == X86_REG_FROM_RSP &&
-	    (!x86_decode(g->code + at + insn->len, g->len - at - insn->len, &next) ||
-	     next.kind != X86_RSP_ALIGN))
+	if (insn->kind == X86_REG_FROM_RSP && !aligns_rsp(g, at + insn->len))
 		insn->kind = X86_OTHER;
 	return true;
 }

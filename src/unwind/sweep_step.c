@@ -4,15 +4,15 @@
  * state. An effect that is not understood (rsp from elsewhere without a frame pointer, more pops
  * than pushes) makes the state unknown.
  *
- * SIMD assembly aligns rsp and keeps the old one in a register, then mostly in a word above the new
- * one. In between a state's depth holds two numbers: the depth of the old rsp, and where that rsp
- * is.
+ * SIMD assembly aligns rsp and keeps the old one in a register (OpenBLAS in rbx throughout), or
+ * mostly in a word above the new one. In between a state's depth holds two numbers: the depth of
+ * the old rsp, and where that rsp is.
  */
 #include "unwind/sweep_step.h"
 
 #include "elf/x86_insn.h"
 
-enum { WORD = 8 };
+enum { WORD = 8, RED_ZONE = 128 /* bytes below rsp that signals spare */ };
 
 static void lose(struct unwind_sweep_state *s)
 {
@@ -95,12 +95,35 @@ static void restore_old(struct unwind_sweep_state *s)
 
 /* ---- the depth ---- */
 
+/* The word at rsp + @value, counted from the CFA down. */
+static int64_t slot_at(const struct unwind_sweep_state *s, int32_t value)
+{
+	return (int64_t)s->depth + 1 - value / WORD;
+}
+
+/* A function has restored its registers when it removes the words where they were saved. */
 static void set_depth(struct unwind_sweep_state *s, int64_t depth)
 {
-	if (depth < 0 || depth > UNWIND_SWEEP_DEPTH_MAX)
+	if (depth < 0 || depth > UNWIND_SWEEP_DEPTH_MAX) {
 		lose(s);
-	else
-		s->depth = (uint16_t)depth;
+		return;
+	}
+	s->depth = (uint16_t)depth;
+	if (!s->frame && s->rbp > slot_at(s, 0))
+		s->rbp = 0;
+	if (s->rbx > slot_at(s, 0))
+		s->rbx = 0;
+}
+
+/* The first time that a function stores rbp or rbx, the value is its caller's. */
+static void note_saved(struct unwind_sweep_state *s, uint8_t reg, int64_t slot)
+{
+	if (slot < 2 || slot > UNWIND_SWEEP_SLOT_MAX)
+		return;
+	if (reg == X86_RBP && !s->rbp)
+		s->rbp = slot & UNWIND_SWEEP_SLOT_MAX;
+	if (reg == X86_RBX && !s->rbx)
+		s->rbx = slot & UNWIND_SWEEP_SLOT_MAX;
 }
 
 static void push(struct unwind_sweep_state *s, uint8_t reg)
@@ -110,12 +133,8 @@ static void push(struct unwind_sweep_state *s, uint8_t reg)
 	if (s->rsp_moved || s->lost)
 		return;
 	set_depth(s, s->depth + 1);
-	if (s->lost || s->depth + 1 > UNWIND_SWEEP_SLOT_MAX)
-		return;
-	if (reg == X86_RBP && !s->rbp)
-		s->rbp = (s->depth + 1) & UNWIND_SWEEP_SLOT_MAX;
-	if (reg == X86_RBX && !s->rbx)
-		s->rbx = (s->depth + 1) & UNWIND_SWEEP_SLOT_MAX;
+	if (!s->lost)
+		note_saved(s, reg, slot_at(s, 0));
 }
 
 static void pop(struct unwind_sweep_state *s, uint8_t reg)
@@ -138,6 +157,15 @@ static void pop(struct unwind_sweep_state *s, uint8_t reg)
 	if (reg == X86_RBX && s->rbx == slot)
 		s->rbx = 0;
 	set_depth(s, (int64_t)s->depth - 1);
+}
+
+/* *(rsp + value) = reg: assembly may save registers by moves, before or after it moves rsp. */
+static void store(struct unwind_sweep_state *s, const struct x86_insn *insn)
+{
+	if (is_aligned(s))
+		store_old(s, insn);
+	else if (!s->rsp_moved && insn->value >= -RED_ZONE && !(insn->value % WORD))
+		note_saved(s, insn->reg, slot_at(s, insn->value));
 }
 
 /* rsp = rbp + @value */
@@ -212,7 +240,7 @@ void unwind_sweep_step(struct unwind_sweep_state *s, const struct x86_insn *insn
 		keep_old(s, insn->reg);
 		break;
 	case X86_STORE:
-		store_old(s, insn);
+		store(s, insn);
 		break;
 	case X86_RSP_FROM_REG:
 	case X86_RSP_LOAD:
@@ -256,8 +284,8 @@ static void cfa_of_old(const struct unwind_sweep_state *s, struct unwind_rule *r
 		rule->cfa_off = at * WORD;
 		rule->cfa_add = off;
 	} else {
-		rule->cfa = UNWIND_CFA_REG;
-		rule->cfa_reg = (uint8_t)(reg < 8 ? numbers[reg] : reg);
+		rule->cfa = reg == X86_RBX ? UNWIND_CFA_AUX_OFF : UNWIND_CFA_REG;
+		rule->cfa_reg = reg == X86_RBX ? 0 : (uint8_t)(reg < 8 ? numbers[reg] : reg);
 		rule->cfa_off = off;
 	}
 }

@@ -16,6 +16,7 @@
 #include "elf/x86_insn.h"
 #include "unwind/file_rows.h"
 #include "unwind/sweep.h"
+#include "unwind/sweep_step.h"
 
 enum { SHOWN = 12, WRONG_PER_MILLION = 10000, UNSURE_PER_CENT = 6 };
 
@@ -35,11 +36,22 @@ static const struct unwind_rule *theirs_at(struct oracle *o, uint64_t off)
 	return o->row ? unwind_rows_rule(o->rows, o->row - 1) : &none;
 }
 
+/* False if the CFAs are computed from different registers, and so may be equal or not. */
+static bool comparable(const struct unwind_sweep_state *s, const struct unwind_rule *r)
+{
+	const struct unwind_rule ours = unwind_sweep_rule(s);
+
+	return ours.cfa == r->cfa || (r->cfa <= UNWIND_CFA_FP_OFF && ours.cfa <= UNWIND_CFA_FP_OFF);
+}
+
 static bool same_cfa(const struct unwind_sweep_state *s, const struct unwind_rule *r)
 {
+	const struct unwind_rule ours = unwind_sweep_rule(s);
+
 	if (r->cfa == UNWIND_CFA_SP_OFF)
 		return !s->rsp_moved && ((int)s->depth + 1) * 8 == r->cfa_off;
-	return r->cfa == UNWIND_CFA_FP_OFF && s->frame && r->cfa_off == (int)s->rbp * 8;
+	return ours.cfa == r->cfa && ours.cfa_off == r->cfa_off &&
+	       (r->cfa != UNWIND_CFA_REG || ours.cfa_reg == r->cfa_reg);
 }
 
 /* Registers that were popped may still be read below rsp, as compilers declare. */
@@ -63,6 +75,8 @@ static void compare(struct oracle *o, uint64_t vaddr, uint64_t off,
 		o->n_unsure++;
 		return;
 	}
+	if (!comparable(s, r))
+		return;
 	if (!same_cfa(s, r)) {
 		if (o->n_wrong++ < SHOWN)
 			printf("  at %#lx: depth %u frame %u moved %u, CFI: %u + %d\n", vaddr,

@@ -200,6 +200,38 @@ static void a_register_may_keep_the_old_rsp_until_the_end(void **state)
 	assert_rsp(&s, 27, LOST);
 }
 
+/* As OpenBLAS's kernels for matrices, which reserve an aligned buffer. */
+static void rbx_may_keep_the_rsp_from_before_a_buffer(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+	struct unwind_rule rule;
+
+	SWEEP(&s,
+	      "\x48\x83\xec\x60"             /* 0 sub $96,%rsp */
+	      "\x48\x89\x1c\x24"             /* 4 mov %rbx,(%rsp) */
+	      "\x48\x89\x6c\x24\x08"         /* 8 mov %rbp,8(%rsp) */
+	      "\x48\x89\xe3"                 /* 13 mov %rsp,%rbx */
+	      "\x48\x81\xec\x80\x70\x00\x00" /* 16 sub $28800,%rsp */
+	      "\x48\x81\xe4\x00\xf0\xff\xff" /* 23 and $-4096,%rsp */
+	      "\x31\xed"                     /* 30 xor %ebp,%ebp */
+	      "\x48\x89\xdc"                 /* 32 mov %rbx,%rsp */
+	      "\x48\x8b\x1c\x24"             /* 35 mov (%rsp),%rbx */
+	      "\x48\x8b\x6c\x24\x08"         /* 39 mov 8(%rsp),%rbp */
+	      "\x48\x83\xc4\x60\xc3",        /* 44 add $96,%rsp; ret */
+	      true);
+	for (uint64_t at = 16; at <= 32; at += 16) {
+		rule = rule_at(&s, at);
+		assert_int_equal(rule.cfa, UNWIND_CFA_AUX_OFF);
+		assert_int_equal(rule.cfa_off, 104);
+		assert_int_equal(rule.fp_off, -96);
+		assert_int_equal(rule.aux_off, -104);
+	}
+	assert_rsp(&s, 35, 104);
+	assert_int_equal(rule_at(&s, 35).fp_off, -96);
+	assert_rsp(&s, 48, 8);
+	assert_int_equal(rule_at(&s, 48).fp, UNWIND_SAVED_SAME);
+}
+
 static void code_behind_a_call_that_never_returns_is_another_function(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -456,6 +488,7 @@ TEST_GROUP_OF_X86_64(test_sweep, TEST(follows_pushes_and_an_early_return),
 		     TEST(knows_nothing_after_rsp_is_lost),
 		     TEST(where_rsp_is_aligned_the_old_one_leads_up),
 		     TEST(a_register_may_keep_the_old_rsp_until_the_end),
+		     TEST(rbx_may_keep_the_rsp_from_before_a_buffer),
 		     TEST(code_behind_a_call_that_never_returns_is_another_function),
 		     TEST(an_aligned_prologue_behind_a_call_is_another_function),
 		     TEST(nothing_follows_a_function_that_is_known_not_to_return),

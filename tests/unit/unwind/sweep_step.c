@@ -114,6 +114,9 @@ static bool check(struct machine *m)
 	case UNWIND_CFA_FP_OFF:
 		cfa = m->regs[X86_RBP] + (uint64_t)(int64_t)r.cfa_off;
 		break;
+	case UNWIND_CFA_AUX_OFF:
+		cfa = m->regs[X86_RBX] + (uint64_t)(int64_t)r.cfa_off;
+		break;
 	case UNWIND_CFA_REG:
 		cfa = m->regs[numbers[r.cfa_reg]] + (uint64_t)(int64_t)r.cfa_off;
 		break;
@@ -171,6 +174,22 @@ static void pop(struct machine *m)
 	assert_true(step(m, X86_POP, reg, 0));
 }
 
+/* Saves rbp or rbx by a move to a word that holds no other saved register. */
+static void store(struct machine *m)
+{
+	bool is_rbp = random() % 2;
+	uint32_t *saved = is_rbp ? &m->saved_rbp : &m->saved_rbx;
+	uint32_t other = is_rbp ? m->saved_rbx : m->saved_rbp, depth = depth_of(m), slot;
+
+	if (*saved || depth < 2)
+		return;
+	slot = 2 + (uint32_t)random() % (depth - 1);
+	if (slot == other)
+		return;
+	*saved = slot;
+	assert_true(step(m, X86_STORE, is_rbp ? X86_RBP : X86_RBX, 8 * (int32_t)(depth - slot)));
+}
+
 /* Moves rsp, at most up to the last saved register. */
 static void move(struct machine *m)
 {
@@ -195,6 +214,8 @@ static void random_functions_have_the_rules_of_a_processor(void **state)
 				pop(&m);
 			else if (random() % 3)
 				push(&m);
+			else if (random() % 3 == 0)
+				store(&m);
 			else if (random() % 2)
 				pop(&m);
 			else
@@ -276,6 +297,47 @@ static void the_old_rsp_may_stay_in_a_register(void **state)
 	assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_REG);
 	assert_true(step(&m, X86_RSP_FROM_REG, R11, 0));
 	assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_SP_OFF);
+}
+
+static void load(struct machine *m, uint8_t reg, int32_t at)
+{
+	assert_true(step(m, reg == X86_RBP ? X86_RBP_LOST : X86_OTHER, 0, 0));
+	m->regs[reg] = *word(m, m->regs[X86_RSP] + (uint64_t)(int64_t)at);
+	assert_true(check(m));
+}
+
+/*
+ * OpenBLAS: sub $96,%rsp; mov %rbx,(%rsp); mov %rbp,8(%rsp); mov %rsp,%rbx; sub $8192,%rsp;
+ * and $-4096,%rsp; ...; mov %rbx,%rsp; mov (%rsp),%rbx; mov 8(%rsp),%rbp; add $96,%rsp; ret. Old
+ * compilers save registers before they move rsp.
+ */
+static void registers_may_be_saved_by_moves(void **state)
+{
+	static struct machine m;
+
+	for (int before = 0; before < 2; before++) {
+		const int32_t at = before ? -96 : 0;
+
+		begin(&m);
+		if (!before)
+			assert_true(step(&m, X86_RSP_ADD, 0, -96));
+		assert_true(step(&m, X86_STORE, X86_RBX, at));
+		assert_true(step(&m, X86_STORE, X86_RBP, at + 8));
+		if (before)
+			assert_true(step(&m, X86_RSP_ADD, 0, -96));
+		assert_true(step(&m, X86_REG_FROM_RSP, X86_RBX, 0));
+		assert_true(step(&m, X86_RSP_ADD, 0, -8192));
+		assert_true(step(&m, X86_RSP_ALIGN, 0, 0));
+		assert_true(step(&m, X86_RBP_LOST, 0, 0));
+		assert_int_equal(unwind_sweep_rule(&m.s).cfa, UNWIND_CFA_AUX_OFF);
+		assert_true(step(&m, X86_RSP_FROM_REG, X86_RBX, 0));
+		load(&m, X86_RBX, 0);
+		load(&m, X86_RBP, 8);
+		assert_true(step(&m, X86_RSP_ADD, 0, 96));
+		/* the words are below rsp, where a signal may overwrite them */
+		assert_int_equal(unwind_sweep_rule(&m.s).fp, UNWIND_SAVED_SAME);
+		assert_int_equal(unwind_sweep_rule(&m.s).aux, UNWIND_SAVED_SAME);
+	}
 }
 
 /* ---- what is not understood -------------------------------------------------------------- */
@@ -361,7 +423,7 @@ static void any_instructions_leave_a_valid_state(void **state)
 			r = unwind_sweep_rule(&s);
 			assert_true(r.cfa == UNWIND_CFA_NONE || r.cfa == UNWIND_CFA_SP_OFF ||
 				    r.cfa == UNWIND_CFA_FP_OFF || r.cfa == UNWIND_CFA_REG ||
-				    r.cfa == UNWIND_CFA_SP_DEREF);
+				    r.cfa == UNWIND_CFA_AUX_OFF || r.cfa == UNWIND_CFA_SP_DEREF);
 			assert_true(r.cfa != UNWIND_CFA_REG || r.cfa_reg < 16);
 			assert_true(r.cfa_off >= 0 && r.cfa_off <= 8 * 0x10000);
 		}
@@ -372,6 +434,7 @@ TEST_GROUP_OF_X86_64(test_sweep_step, TEST(random_functions_have_the_rules_of_a_
 		     TEST(a_frame_pointer_survives_any_move_of_rsp),
 		     TEST(an_aligned_stack_keeps_the_old_rsp_in_a_word),
 		     TEST(the_old_rsp_may_stay_in_a_register),
+		     TEST(registers_may_be_saved_by_moves),
 		     TEST(effects_that_are_not_understood_lose_the_state),
 		     TEST(an_unseen_state_has_no_rule),
 		     TEST(registers_that_are_saved_deep_are_not_noted),
