@@ -16,7 +16,7 @@ struct elf_image;
 struct function_extents;
 
 enum {
-	/* bytes of code without CFI that are followed per file to find where functions begin */
+	/* bytes of code without CFI whose division into functions is kept, per file */
 	FUNCTION_EXTENTS_SWEEP_MAX = 32 << 20,
 };
 
@@ -34,8 +34,9 @@ DEFINE_FREEP(struct function_extents, function_extents_free)
 
 /*
  * Finds the start of the function that holds @vaddr. The result depends on nothing but the file and
- * is the same for all addresses of the function. Code without CFI is followed once per gap between
- * functions. Returns 0; -ENOENT if @vaddr is not in code, or the limit is exceeded; -ENOMEM.
+ * is the same for all addresses of the function. Code without CFI is followed once, in parts of
+ * some KiB, if addresses come in ascending order. Returns 0; -ENOENT if @vaddr is not in code;
+ * -ENOMEM.
  */
 int function_extents_start(struct function_extents *fe, uint64_t vaddr, uint64_t *out_start);
 

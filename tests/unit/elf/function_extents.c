@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "elf/image.h"
@@ -199,6 +200,46 @@ static void each_entry_of_a_damaged_search_table_is_a_start(void **state)
 	code_fini(&c);
 }
 
+/*
+ * Code of more than FUNCTION_EXTENTS_SWEEP_MAX bytes. Its functions have up to 4 KiB, jump forward,
+ * and contain aligned code behind padding, which looks like another function.
+ */
+static void functions_of_a_large_file_have_their_starts(void **state)
+{
+	enum { LEN = FUNCTION_EXTENTS_SWEEP_MAX + (2 << 20), N_MAX = 1 << 16 };
+	static const char jump[] = "\x0f\x84"; /* je, 4 bytes of distance */
+	_cleanup_(freep) uint8_t *bytes = malloc(LEN);
+	_cleanup_(freep) uint32_t *starts = calloc(N_MAX, sizeof(*starts));
+	size_t n = 0;
+	struct code c;
+
+	assert_true(bytes && starts);
+	memset(bytes, 0xcc, LEN);
+	srandom(31);
+	for (uint32_t at = 0; at + 4096 < LEN && n < N_MAX;) {
+		uint32_t len = 64 + (uint32_t)random() % 3968, inner = at + 32, to;
+
+		starts[n++] = at;
+		memset(bytes + at, 0x93, len); /* xchg %eax,%ebx */
+		to = len - 8 - 6;
+		memcpy(bytes + at, jump, 2);
+		memcpy(bytes + at + 2, &to, sizeof(to));
+		bytes[inner - 2] = 0xc3;
+		bytes[inner - 1] = 0x90;
+		bytes[at + len - 1] = 0xc3;
+		at += (len + 15) & ~15u;
+	}
+	code_init(&c, bytes, LEN);
+	for (int round = 0; round < 2; round++) {
+		for (size_t i = 0; i + 1 < n; i++) {
+			assert_int_equal(start_of(&c, starts[i]), starts[i]);
+			assert_int_equal(start_of(&c, starts[i] + 40), starts[i]);
+		}
+	}
+	assert_true(function_extents_bytes(c.fe) < 4 << 20);
+	code_fini(&c);
+}
+
 TEST_GROUP_OF_X86_64(test_function_extents, TEST(all_addresses_of_a_function_have_its_start),
 		     TEST(a_function_extends_to_where_its_branches_lead),
 		     TEST(a_tail_call_and_a_call_without_return_end_a_function),
@@ -207,4 +248,5 @@ TEST_GROUP_OF_X86_64(test_function_extents, TEST(all_addresses_of_a_function_hav
 		     TEST(data_does_not_hide_the_next_function),
 		     TEST(constants_do_not_hide_the_next_function),
 		     TEST(an_end_is_within_the_limit_and_the_section),
-		     TEST(each_entry_of_a_damaged_search_table_is_a_start))
+		     TEST(each_entry_of_a_damaged_search_table_is_a_start),
+		     TEST(functions_of_a_large_file_have_their_starts))
