@@ -145,9 +145,9 @@ WALK_FN int walk_go_asmcgocall(__u32 which, __u32 off)
 }
 
 /*
- * Code of a file without a rule. Code that lacks CFI (browsers, V8's builtins) mostly keeps frame
- * pointers, but they are believed only if they lead to mapped code. Otherwise the agent analyses
- * the file's code, once.
+ * Code of a file without a rule. The agent analyses the file's code first, once: in a leaf function
+ * fp may be the caller's. Code for which that finds no rule (browsers, V8's builtins) mostly keeps
+ * frame pointers, but they are believed only if they lead to mapped code.
  */
 WALK_FN int walk_without_rule(__u32 which)
 {
@@ -158,15 +158,14 @@ WALK_FN int walk_without_rule(__u32 which)
 	if (!w)
 		return WALK_STOP;
 	w->need_file = w->mapping.file;
+	f = file_get(w->need_file);
+	if (f && f->state == FILE_TABLE_UNSWEPT)
+		return WALK_NEED_FILE;
 	fp = w->regs[UREG_FP];
 	if (fp < w->regs[UREG_SP] || fp - w->regs[UREG_SP] > GUESS_FRAME_MAX || (fp & 7) ||
 	    stack_word(w, fp, &next) || stack_word(w, fp + 8, &ra) || !ra ||
-	    mapping_find(w, code_address(ra) - 1)) {
-		f = file_get(w->need_file);
-		if (f && f->state == FILE_TABLE_UNSWEPT)
-			return WALK_NEED_FILE;
+	    mapping_find(w, code_address(ra) - 1))
 		return walk_fail(w, WALK_ERR_NO_RULE);
-	}
 	return walk_up_frame_pointer(w, ra, next);
 }
 

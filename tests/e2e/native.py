@@ -109,6 +109,7 @@ def main():
                    for name in NO_CFI if MACHINE.has("x86-64")]
         if MACHINE.has("x86-64"):
             built["fibers"] = shop.build("fibers", "gcc", "fibers.c", "-O2")
+            built["leaf_asm"] = shop.build("leaf_asm", "gcc", "leaf_asm.c", "-O2", "-fno-omit-frame-pointer")
         recording = record("--", *together([[p, MS] for p in built.values()] +
                                            [[shop.path("stripped"), MS]] + [[p] for p in strange]))
         for name, (_, _, chain) in PROGRAMS.items():
@@ -118,6 +119,8 @@ def main():
                 tap.run(name, recording.judge, name, chain)
         if "fibers" in built:
             tap.run("stacks of OCaml's kind", recording.judge, "fibers", FIBERS)
+            tap.run("a leaf without CFI does not hide its caller", recording.judge, "leaf_asm",
+                    "_start __libc_start_main.* ... main outer inner hot")
         tap.run("stripped", judge_stripped, recording, twin)
         for name in NO_CFI if strange else []:
             tap.run(name, judge_no_cfi, recording, name)
