@@ -26,7 +26,9 @@ void threads_fini(struct threads *t)
 int threads_samples(struct timed_samples *out, struct store *s, const struct store_select *sel,
 		    struct err *err)
 {
-	return store_samples(s, sel, TIME_HEAT_MAP_LONGEST_WINDOW_NS, out, err);
+	int r = store_samples(s, sel, TIME_HEAT_MAP_LONGEST_WINDOW_NS, out, err);
+
+	return r < 0 ? r : store_sum_check(out->stacks->total, err);
 }
 
 static int cmp_rows(const void *a, const void *b)

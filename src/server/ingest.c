@@ -12,6 +12,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/saturate.h"
 #include "base/utc.h"
 #include "base/utf8.h"
 #include "profile/profile.h"
@@ -254,6 +255,28 @@ static int check_names(const struct ingest *in, const struct profile *p, struct 
 				       bytes >> 10, most >> 10);
 }
 
+/* Values that do not add up within a profile add up in no query (store_merge()). */
+static int check_values(const struct profile *p, struct err *err)
+{
+	uint32_t n = profile_n_samples(p), n_types = profile_n_sample_types(p);
+	_cleanup_(freep) int64_t *sums = calloc(n_types + 1, sizeof(*sums));
+
+	if (!sums)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const int64_t *values = profile_sample(p, i).values;
+
+		for (uint32_t k = 0; k < n_types; k++)
+			sums[k] = saturating_add_magnitude(sums[k], values[k]);
+	}
+	for (uint32_t k = 0; k < n_types; k++)
+		if (is_saturated(sums[k]))
+			return err_set(err, -EFBIG,
+				       "the values of one of the profile's sample types add up to "
+				       "more than 2^63-2");
+	return 0;
+}
+
 /*
  * The profile's own time is part of its identity (id_time_ns), the time of arrival is not: a
  * profile without time that is sent twice with one id counts once.
@@ -276,6 +299,8 @@ int ingest_profile(struct ingest *in, const struct ingest_labels *l, const char 
 		r = series_check(&sp, err);
 	if (r == 0)
 		r = check_names(in, p, err);
+	if (r == 0)
+		r = check_values(p, err);
 	if (r < 0)
 		return r;
 	if (in->profiles.len >= MAX_PROFILES)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/saturate.h"
 #include "flame/merged_stacks.h"
 #include "store/matcher.h"
 
@@ -44,6 +45,15 @@ static int result(int r)
 	default:
 		return r < 0 ? -EIO : r;
 	}
+}
+
+int store_sum_check(int64_t sum, struct err *err)
+{
+	if (!is_saturated(sum))
+		return 0;
+	return err_set(err, -EFBIG,
+		       "the values of the selected profiles add up to more than 2^63-1; use a "
+		       "shorter range or a narrower selector");
 }
 
 /* A selection by an expression that was given up is incomplete, whatever the store returned. */
@@ -87,6 +97,8 @@ int store_merge(struct store *s, const struct store_select *sel, struct merged_s
 	struct merged_stacks *stacks = NULL;
 	int r = selected(sel, s->ops->merge(s, sel, &stacks, err), err);
 
+	if (r == 0)
+		r = store_sum_check(stacks->total, err);
 	if (stacks && sel->read) {
 		sel->read->n_windows += stacks->n_windows;
 		sel->read->n_nodes += stacks->n;
@@ -104,14 +116,27 @@ int store_merge(struct store *s, const struct store_select *sel, struct merged_s
 	return r;
 }
 
-/* The callbacks of a query, and what they have received. */
+/*
+ * The callbacks of a query, and what they have received. magnitude is the sum of all values without
+ * their signs: no sum that a caller computes exceeds it.
+ */
 struct counted {
 	store_series_fn series;
 	store_point_fn point;
 	store_sample_times_fn times;
 	void *ctx;
+	int64_t magnitude;
+	struct err *err;
 	struct store_read read;
 };
+
+/* Adds a window. Returns 0 or -EFBIG. */
+static int count_window(struct counted *c, const struct store_point *window)
+{
+	c->read.n_windows++;
+	c->magnitude = saturating_add_magnitude(c->magnitude, window->value);
+	return store_sum_check(c->magnitude, c->err);
+}
 
 static int count_series(void *ctx, const struct store_label *labels, size_t n)
 {
@@ -124,19 +149,19 @@ static int count_series(void *ctx, const struct store_label *labels, size_t n)
 static int count_point(void *ctx, const struct store_point *point)
 {
 	struct counted *c = ctx;
+	int r = count_window(c, point);
 
-	c->read.n_windows++;
-	return c->point(c->ctx, point);
+	return r < 0 ? r : c->point(c->ctx, point);
 }
 
 static int count_times(void *ctx, const struct store_point *window, const int64_t *times_ns,
 		       size_t n)
 {
 	struct counted *c = ctx;
+	int r = count_window(c, window);
 
-	c->read.n_windows++;
 	c->read.n_samples += n;
-	return c->times(c->ctx, window, times_ns, n);
+	return r < 0 ? r : c->times(c->ctx, window, times_ns, n);
 }
 
 static void add_read(const struct store_select *sel, const struct counted *c)
@@ -161,7 +186,7 @@ int store_series(struct store *s, const struct store_select *sel, store_series_f
 int store_points(struct store *s, const struct store_select *sel, store_series_fn series,
 		 store_point_fn point, void *ctx, struct err *err)
 {
-	struct counted c = { .series = series, .point = point, .ctx = ctx };
+	struct counted c = { .series = series, .point = point, .ctx = ctx, .err = err };
 	int r = s->ops->points(s, sel, count_series, count_point, &c, err);
 
 	add_read(sel, &c);
@@ -171,7 +196,7 @@ int store_points(struct store *s, const struct store_select *sel, store_series_f
 int store_sample_times(struct store *s, const struct store_select *sel, store_sample_times_fn fn,
 		       void *ctx, struct err *err)
 {
-	struct counted c = { .times = fn, .ctx = ctx };
+	struct counted c = { .times = fn, .ctx = ctx, .err = err };
 	int r = s->ops->sample_times(s, sel, count_times, &c, err);
 
 	add_read(sel, &c);

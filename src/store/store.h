@@ -128,6 +128,9 @@ struct store_select {
  */
 int store_select_check(const struct store_select *sel, struct err *err);
 
+/* Returns 0, or -EFBIG if @sum is a sum that did not fit into 64 bits (base/saturate.h). */
+int store_sum_check(int64_t sum, struct err *err);
+
 /* The time is in nanoseconds since 1970, the value in the unit of the sample type. */
 struct store_point {
 	int64_t time_ns, value;

@@ -5,9 +5,8 @@
  * A store in a ClickHouse database, over its HTTP interface. Several processes may share a
  * database, because none holds state that it cannot fetch again. Acknowledged profiles are as
  * durable as ClickHouse makes its insertions. Rows of tenants share tables and are separated by a
- * column. Differences from the SQLite store are that sums wrap instead of saturating, that times
- * after 2149 are refused, and that sizes of a day are divided among tenants by their numbers of
- * windows.
+ * column. Differences from the SQLite store are that times after 2149 are refused, and that sizes
+ * of a day are divided among tenants by their numbers of windows.
  */
 #include "store/store.h"
 

@@ -68,6 +68,16 @@ static inline int row_binary_read_u32(struct wire *w, uint32_t *out)
 	return 0;
 }
 
+static inline int row_binary_read_double(struct wire *w, double *out)
+{
+	uint64_t bits;
+	int r = row_binary_read_u64(w, &bits);
+
+	if (r == 0)
+		memcpy(out, &bits, sizeof(*out));
+	return r;
+}
+
 /* @out points into the response and is valid as long as that is. */
 static inline int row_binary_read_bytes(struct wire *w, struct wire *out)
 {

@@ -16,6 +16,7 @@ int test_lines(void);
 int test_logfmt(void);
 int test_outfile(void);
 int test_regular_file(void);
+int test_saturate(void);
 int test_sigbus(void);
 int test_siphash(void);
 int test_stable(void);
@@ -45,6 +46,7 @@ int main(void)
 	n_failed += test_logfmt();
 	n_failed += test_outfile();
 	n_failed += test_regular_file();
+	n_failed += test_saturate();
 	n_failed += test_sigbus();
 	n_failed += test_siphash();
 	n_failed += test_stable();

@@ -82,8 +82,8 @@ static void hostile_counts_and_periods_do_not_overflow(void **state)
 	add(w, "g", INT64_MAX / 2, 3);
 	assert_line(w, "922337203.7 of 2 CPUs busy: 100 % f (shop), 100 % g (shop)");
 	add(w, "h", INT64_MAX, INT64_MIN);
-	/* Negative time does not count. */
-	assert_line(w, "");
+	/* A sum that did not fit stays at its limit. */
+	assert_line(w, "922337203.7 of 2 CPUs busy: 100 % f (shop), 100 % g (shop)");
 }
 
 static void a_line_is_truncated_to_its_room(void **state)

@@ -77,9 +77,18 @@ static void sql(struct fake_clickhouse *f, const char *format, ...)
 	sqlite3_finalize(st);
 }
 
+static void row_binary_put_double(struct buf *out, double v)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &v, sizeof(bits));
+	row_binary_put_u64(out, bits);
+}
+
 /*
  * Appends the result of a query. Each character of @columns is a column's type in RowBinary: l for
- * 64 bits, i for 32 bits, s for a string, r for bytes that are encoded already.
+ * 64 bits, d for a floating-point number, i for 32 bits, s for a string, r for bytes that are
+ * encoded already.
  */
 static void put_rows(struct fake_clickhouse *f, struct buf *out, const char *columns,
 		     const char *format, ...)
@@ -97,6 +106,8 @@ static void put_rows(struct fake_clickhouse *f, struct buf *out, const char *col
 
 			if (columns[i] == 'l')
 				row_binary_put_u64(out, (uint64_t)sqlite3_column_int64(st, i));
+			else if (columns[i] == 'd')
+				row_binary_put_double(out, sqlite3_column_double(st, i));
 			else if (columns[i] == 'i')
 				row_binary_put_u32(out, (uint32_t)sqlite3_column_int64(st, i));
 			else if (columns[i] == 's')
@@ -447,10 +458,14 @@ static void answer_sums(struct fake_clickhouse *f, const char *db, const char *s
 static void answer_heads(struct fake_clickhouse *f, const char *db, const char *s, struct buf *out)
 {
 	select_windows(f, db, s);
-	put_rows(f, out, "lll",
+	put_rows(f, out, "llld",
 		 "SELECT count(*), coalesce(sum(duration), 0), coalesce((SELECT period FROM"
-		 " windows JOIN selected USING (w) ORDER BY time LIMIT 1), 0)"
-		 " FROM windows JOIN selected USING (w)");
+		 " windows JOIN selected USING (w) ORDER BY time LIMIT 1), 0),"
+		 " coalesce((SELECT sum(abs(CAST(value AS REAL))) FROM totals JOIN selected USING "
+		 "(w)"
+		 " WHERE k=%d), 0.0)"
+		 " FROM windows JOIN selected USING (w)",
+		 type_in(s, "totals["));
 }
 
 static void answer_distinct(struct fake_clickhouse *f, const char *db, const char *s,
@@ -617,7 +632,7 @@ static const struct {
 	{ "SELECT stack, sum(value) FROM (SELECT stacks, arraySlice(values, ",
 	  " LIMIT 1 BY series, key) ARRAY JOIN stacks AS stack, v AS value GROUP BY stack",
 	  answer_sums },
-	{ "SELECT count(), sum(duration), argMin(period, time) FROM (SELECT ",
+	{ "SELECT count(), sum(duration), argMin(period, time), sum(magnitude) FROM (SELECT ",
 	  " LIMIT 1 BY series, key)", answer_heads },
 	{ "SELECT DISTINCT series FROM cameo_windows", "", answer_distinct },
 	{ "SELECT series, time, totals[", " ORDER BY series, time LIMIT 1 BY series, key",
@@ -672,6 +687,7 @@ static void respond(struct fake_clickhouse *f, const char *db, const char *state
 	bool ok;
 
 	rs->status = 200;
+	http_response_add(rs, "X-ClickHouse-Server-Display-Name", "model");
 	if (fails(f, statement)) {
 		rs->status = f->fail_status;
 		buf_put_str(&rs->body, f->fail_text);
