@@ -34,7 +34,8 @@ struct http_client {
 	CURL *easy;
 	CURLM *multi;
 	const struct http_client_request *request; /* the current one */
-	size_t max_response;
+	unsigned int timeout_ms;
+	size_t max_response, max_body;         /* of the client, of the current request */
 	struct http_client_response *response; /* of the exchange under way */
 	bool has_body, too_big;
 	int body_error; /* negative result of the request's on_body() */
@@ -93,7 +94,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *ctx)
 		c->body_error = c->request->on_body(c->request->ctx, data, len);
 		return c->body_error < 0 ? 0 : len;
 	}
-	if (len > c->max_response - b->len) {
+	if (len > c->max_body - b->len) {
 		c->too_big = true;
 		return 0;
 	}
@@ -147,13 +148,12 @@ static void set_options(struct http_client *c, const struct http_client_options 
 	CURL *e = c->easy;
 
 	c->max_response = opt->max_response ? opt->max_response : RESPONSE_BYTES;
+	c->timeout_ms = opt->timeout_ms ? opt->timeout_ms : TIMEOUT_MS;
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->why);
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS,
 			 (long)(opt->connect_ms ? opt->connect_ms : CONNECT_MS));
-	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS,
-			 (long)(opt->timeout_ms ? opt->timeout_ms : TIMEOUT_MS));
 	curl_easy_setopt(e, CURLOPT_ACCEPT_ENCODING, "gzip");
 	curl_easy_setopt(e, CURLOPT_HTTP_VERSION,
 			 (long)(opt->http2_only ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
@@ -227,8 +227,7 @@ static int failure(const struct http_client *c, CURLcode code, struct err *err)
 	if (c->body_error < 0)
 		return err_set(err, c->body_error, "%s", strerror(-c->body_error));
 	if (c->too_big)
-		return err_set(err, -EFBIG, "response exceeds the limit of %zu bytes",
-			       c->max_response);
+		return err_set(err, -EFBIG, "response exceeds the limit of %zu bytes", c->max_body);
 	switch (code) {
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_WRITE_ERROR:
@@ -285,6 +284,21 @@ static int turn(struct http_client *c, CURLcode *out)
 	return 0;
 }
 
+/*
+ * In HTTP/1 without a length or chunks, the end of the connection is the end of the body, whatever
+ * caused it.
+ */
+static bool is_delimited(const struct http_client *c)
+{
+	const struct http_client_response *a = c->response;
+	long version = 0;
+
+	curl_easy_getinfo(c->easy, CURLINFO_HTTP_VERSION, &version);
+	return version >= CURL_HTTP_VERSION_2_0 ||
+	       http_client_response_header(a, "Content-Length") ||
+	       http_client_response_header(a, "Transfer-Encoding");
+}
+
 /* Sends one request, without following redirects, and receives the response into c->response. */
 static int exchange(struct http_client *c, const char *url, struct err *err)
 {
@@ -306,6 +320,7 @@ static int exchange(struct http_client *c, const char *url, struct err *err)
 	if (code != CURLE_OK)
 		return failure(c, code, err);
 	c->response->status = status_of(c);
+	c->response->is_delimited = is_delimited(c);
 	return 0;
 }
 
@@ -379,6 +394,14 @@ static int exchange_redirected(struct http_client *c, const char *url, struct er
 	return r;
 }
 
+static void set_limits(struct http_client *c, const struct http_client_request *rq)
+{
+	unsigned int timeout_ms = rq->timeout_ms ? rq->timeout_ms : c->timeout_ms;
+
+	c->max_body = rq->max_response ? rq->max_response : c->max_response;
+	curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+}
+
 /* CUSTOMREQUEST must be reset for each request, since the handle is reused. */
 static void set_body(struct http_client *c, const struct http_client_request *rq)
 {
@@ -437,6 +460,7 @@ int http_client_do(struct http_client *c, const struct http_client_request *rq,
 		return err_set(err, r, "header contains a line break");
 	c->response = out;
 	c->request = rq;
+	set_limits(c, rq);
 	set_body(c, rq);
 	curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, list);
 	r = exchange_redirected(c, rq->url, err);

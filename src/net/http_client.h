@@ -34,6 +34,8 @@ struct http_client_request {
 	size_t n_headers;
 	const void *body; /* borrowed for the call */
 	size_t body_len;
+	unsigned int timeout_ms; /* of this request; 0: that of the client */
+	size_t max_response;     /* of this request; 0: that of the client */
 	/* Cancels this request when another thread sets it, within about a second; or NULL. */
 	const atomic_bool *cancelled;
 	/* Follow redirects to other servers too. Requests with credentials must not set it. */
@@ -59,6 +61,8 @@ struct http_client_response {
 	int status;
 	struct buf headers; /* "name: value" and NUL, one after the other; trailers too */
 	struct buf body;
+	/* The response specifies where its body ends, so a body that was cut off is an error. */
+	bool is_delimited;
 };
 
 /*

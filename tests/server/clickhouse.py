@@ -117,7 +117,7 @@ def main():
         print("# release %s" % what)
         store = url.replace("http://", "clickhouse://")
         run("the conformance test", [unit], store)
-        for name, *args in (["page"], ["contract", examples], ["examples", api], ["oracle"]):
+        for name, *args in (["page"], ["contract", examples], ["examples", api], ["oracle"], ["sums"], ["lies"]):
             run(name, [sys.executable, os.path.join(here, name + ".py"), cameo, *args], store)
         os.environ["CAMEO_TEST_STORE"] = store
         server = check_sharing(cameo, store, os.path.join(directory, "shared"))

@@ -4,10 +4,15 @@
  * next one. Statements are sent as the body of a POST request, except that an insertion has its
  * statement in the URL and its rows in the body. The user's name and password are sent as headers,
  * because a URL ends up in the logs of proxies and of ClickHouse itself.
+ *
+ * Whatever answers at that address may be broken, or another server. A statement succeeded only if
+ * the response is one that ClickHouse sends for it, is complete, and arrived in time: anything else
+ * is a failure that can be repeated. Responses without rows are limited to a few kilobytes.
  */
 #include "store/clickhouse/clickhouse_http.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -21,7 +26,14 @@
 #include "net/http_client.h"
 #include "store/store.h"
 
-enum { TIMEOUT_MS = 120000, MAX_USER = 512, MAX_URL = 1024, MAX_IDLE = 16 };
+enum {
+	TIMEOUT_MS = 30000, /* of a statement without a deadline: what clients wait for a push */
+	MAX_WITHOUT_ROWS = 64 << 10,
+	MAX_METADATA = 16 << 20, /* rows of statements that no query has */
+	MAX_USER = 512,
+	MAX_URL = 1024,
+	MAX_IDLE = 16
+};
 
 struct clickhouse_http {
 	char *base; /* http://HOST:PORT/ */
@@ -132,8 +144,7 @@ int clickhouse_http_new(struct clickhouse_http **out, const char *url, struct er
  */
 static int acquire_client(struct clickhouse_http *h, struct http_client **out, struct err *err)
 {
-	const struct http_client_options opt = { .timeout_ms = TIMEOUT_MS,
-						 .max_response = CLICKHOUSE_MAX_RESPONSE };
+	const struct http_client_options opt = { .timeout_ms = TIMEOUT_MS };
 
 	pthread_mutex_lock(&h->lock);
 	*out = h->idle.len ? h->idle.data[--h->idle.len] : NULL;
@@ -177,9 +188,72 @@ static int failed(const struct http_client_response *a, struct err *err)
 	return err_set(err, -EIO, "ClickHouse: HTTP status %d: %.*s", a->status, n, n ? text : "");
 }
 
+/*
+ * All releases since 18.12 send one of these headers. They distinguish a response of ClickHouse
+ * from that of another server, such as a proxy whose backend is away, or a head that was cut off.
+ */
+static bool is_clickhouse(const struct http_client_response *a)
+{
+	return http_client_response_header(a, "X-ClickHouse-Server-Display-Name") ||
+	       http_client_response_header(a, "X-ClickHouse-Query-Id") ||
+	       http_client_response_header(a, "X-ClickHouse-Summary");
+}
+
+/* Does the response say that the statement succeeded, and is it complete? */
+static int check_response(const struct clickhouse_http *h, const struct http_client_response *a,
+			  bool has_rows, struct err *err)
+{
+	if (a->status != 200 || http_client_response_header(a, "X-ClickHouse-Exception-Code"))
+		return failed(a, err);
+	if (!is_clickhouse(a) || !a->is_delimited)
+		return err_set(err, -EIO, "\"%.100s\" did not respond like a ClickHouse server: %s",
+			       h->base,
+			       a->is_delimited ? "no header X-ClickHouse-…"
+					       : "the response has no length");
+	return a->body.len && !has_rows ? failed(a, err) : 0;
+}
+
+/* The time that remains until a deadline, at least a millisecond; 0 if there is none. */
+static unsigned int timeout_of(const struct store_select *end)
+{
+	int64_t left;
+
+	if (!end || !end->deadline_ns)
+		return 0;
+	left = (end->deadline_ns - (int64_t)clock_monotonic_ns()) / (int64_t)CLOCK_MS_NS;
+	return left < 1 ? 1 : left < INT_MAX ? (unsigned int)left : INT_MAX;
+}
+
+/*
+ * Reduces the errors of the client to those of clickhouse_http.h. A response that should have no
+ * rows and is too large is not a result that is too large.
+ */
+static int exchange_failed(int r, bool has_rows)
+{
+	switch (r) {
+	case -ETIMEDOUT:
+	case -ECONNREFUSED:
+	case -ECANCELED:
+	case -ENOMEM:
+		return r;
+	case -EFBIG:
+		return has_rows ? r : -EIO;
+	default:
+		return -EIO;
+	}
+}
+
+/* A tenant's query is charged for the memory that it allocates, and nothing else is. */
+static size_t max_response(const struct store_select *end, bool has_rows)
+{
+	if (!has_rows)
+		return MAX_WITHOUT_ROWS;
+	return end && end->tenant ? CLICKHOUSE_MAX_RESPONSE : MAX_METADATA;
+}
+
 /* Sends one POST request and appends the response body to @out, or translates the error. */
 static int exchange(struct clickhouse_http *h, const char *url, const struct buf *body,
-		    const atomic_bool *cancelled, struct buf *out, struct err *err)
+		    const struct store_select *end, struct buf *out, struct err *err)
 {
 	_cleanup_(http_client_response_fini) struct http_client_response a = { 0 };
 	const char *headers[] = { h->user, h->key };
@@ -189,7 +263,9 @@ static int exchange(struct clickhouse_http *h, const char *url, const struct buf
 					  .n_headers = h->key[0] ? 2 : h->user[0] != 0,
 					  .body = body->data,
 					  .body_len = body->len,
-					  .cancelled = cancelled };
+					  .timeout_ms = timeout_of(end),
+					  .max_response = max_response(end, out),
+					  .cancelled = end ? end->cancelled : NULL };
 	struct http_client *c = NULL;
 	int r = acquire_client(h, &c, err);
 
@@ -198,16 +274,16 @@ static int exchange(struct clickhouse_http *h, const char *url, const struct buf
 	r = http_client_do(c, &rq, &a, err);
 	release_client(h, c);
 	if (r < 0)
-		return r;
+		return exchange_failed(r, out && a.body.len);
 	buf_put_byte(&a.body, 0); /* terminates the text of an error */
 	if (buf_error(&a.body))
 		return -ENOMEM;
 	a.body.len--;
-	if (a.status != 200)
-		return failed(&a, err);
-	if (out)
-		buf_put(out, a.body.data, a.body.len);
-	return out ? buf_error(out) : 0;
+	r = check_response(h, &a, out, err);
+	if (r < 0 || !out)
+		return r;
+	buf_put(out, a.body.data, a.body.len);
+	return buf_error(out);
 }
 
 int clickhouse_http_run(struct clickhouse_http *h, const struct buf *sql,
@@ -231,7 +307,7 @@ int clickhouse_http_run(struct clickhouse_http *h, const struct buf *sql,
 	 */
 	snprintf(url, sizeof(url), "%s?database=%s&wait_end_of_query=1&max_query_size=4194304%s",
 		 h->base, h->database, limit);
-	return exchange(h, url, sql, end ? end->cancelled : NULL, out, err);
+	return exchange(h, url, sql, end, out, err);
 }
 
 int clickhouse_http_run_outside(struct clickhouse_http *h, const struct buf *sql, struct err *err)

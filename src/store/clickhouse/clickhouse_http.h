@@ -4,9 +4,11 @@
 /*
  * Runs SQL statements through ClickHouse's HTTP interface. Any thread.
  *
- * All calls return 0 or -errno: -ECONNREFUSED if the server cannot be reached; -ETIMEDOUT, -ENOMEM
- * and -ENOSPC if the server reports that; -EAGAIN if it must merge parts before it accepts more;
- * -EFBIG for a result beyond CLICKHOUSE_MAX_RESPONSE; -EIO for any other error that it reports.
+ * All calls return 0 or -errno: -ECONNREFUSED if the server cannot be reached; -ETIMEDOUT if it
+ * does not respond before the deadline, or within 30 s; -ETIMEDOUT, -ENOMEM and -ENOSPC if it
+ * reports that; -EAGAIN if it must merge parts before it accepts more; -EFBIG for a result beyond
+ * CLICKHOUSE_MAX_RESPONSE, or 16 MiB if it is not for a tenant; -ECANCELED; -EIO for any other
+ * error, and for a response that is not a complete one of ClickHouse.
  *
  * A result is held in memory completely. The server reports an error that occurs while it sends
  * rows only after the last of them, so a result that is passed on row by row could be incomplete

@@ -76,17 +76,17 @@ static void statement_fini(struct statement *st)
 }
 
 /*
- * Runs and clears st->sql. The rows in @out are valid until the next call with @st. No deadline:
- * these statements read metadata or one column.
+ * Runs and clears st->sql. The rows in @out are valid until the next call with @st. @end may be
+ * NULL: these statements read metadata or one column.
  */
-static int run_query(struct clickhouse_store *c, struct statement *st, struct wire *out,
-		     struct err *err)
+static int run_query(struct clickhouse_store *c, struct statement *st,
+		     const struct store_select *end, struct wire *out, struct err *err)
 {
 	int r;
 
 	buf_put_str(&st->sql, " FORMAT RowBinary");
 	st->response.len = 0;
-	r = clickhouse_http_run(c->http, &st->sql, NULL, &st->response, err);
+	r = clickhouse_http_run(c->http, &st->sql, end, &st->response, err);
 	st->sql.len = 0;
 	*out = wire_of(st->response.data, st->response.len);
 	return r;
@@ -110,7 +110,7 @@ static int clickhouse_store_stats(struct store *base, const char *tenant, struct
 	buf_put_str(&st.sql,
 		    "SELECT count(), min(time), max(time) FROM cameo_windows WHERE tenant=");
 	sql_put_string(&st.sql, tenant);
-	r = run_query(clickhouse_store_of(base), &st, &w, err);
+	r = run_query(clickhouse_store_of(base), &st, NULL, &w, err);
 	if (r < 0)
 		return r;
 	if (wire_len(w) &&
@@ -141,7 +141,7 @@ struct size {
 	int table; /* N_TABLES for any other table */
 };
 
-/* Reads the next of these rows. Returns 1, 0 at the end, or -EBADMSG. */
+/* Reads the next of these rows, whose day is a Date. Returns 1, 0 at the end, or -EBADMSG. */
 static int next_size(struct wire *w, struct size *out)
 {
 	struct wire name;
@@ -149,7 +149,8 @@ static int next_size(struct wire *w, struct size *out)
 	if (!wire_len(*w))
 		return 0;
 	if (row_binary_read_u64(w, &out->day) < 0 || row_binary_read_bytes(w, &name) < 0 ||
-	    row_binary_read_u64(w, &out->bytes) < 0 || row_binary_read_u64(w, &out->rows) < 0)
+	    row_binary_read_u64(w, &out->bytes) < 0 || row_binary_read_u64(w, &out->rows) < 0 ||
+	    out->day > UINT16_MAX)
 		return -EBADMSG;
 	for (out->table = 0; out->table < N_TABLES; out->table++)
 		if (strlen(tables[out->table].name) == wire_len(name) &&
@@ -167,7 +168,8 @@ static void sizes_fini(struct sizes *s)
 	vec_fini(s);
 }
 
-static int read_sizes(struct clickhouse_store *c, struct sizes *out, struct err *err)
+static int read_sizes(struct clickhouse_store *c, const struct store_select *end, struct sizes *out,
+		      struct err *err)
 {
 	_cleanup_(statement_fini) struct statement st = { 0 };
 	struct size size;
@@ -175,16 +177,23 @@ static int read_sizes(struct clickhouse_store *c, struct sizes *out, struct err 
 	int r;
 
 	put_parts(&st.sql);
-	r = run_query(c, &st, &w, err);
+	r = run_query(c, &st, end, &w, err);
 	while (r == 0 && (r = next_size(&w, &size)) > 0)
 		r = vec_push(out, size);
 	return r == -EBADMSG ? err_set(err, -EIO, "ClickHouse returned malformed rows") : r;
 }
 
+/* /metrics and /ready must answer although ClickHouse does not. */
+static struct store_select soon(void)
+{
+	return (struct store_select){ .deadline_ns = (int64_t)clock_monotonic_ns() + CHECK_NS };
+}
+
 static int clickhouse_store_usage(struct store *base, struct store_usage *out, struct err *err)
 {
 	_cleanup_(sizes_fini) struct sizes s = { 0 };
-	int r = read_sizes(clickhouse_store_of(base), &s, err);
+	const struct store_select end = soon();
+	int r = read_sizes(clickhouse_store_of(base), &end, &s, err);
 
 	if (r < 0)
 		return r;
@@ -253,7 +262,7 @@ static int clickhouse_store_days(struct store *base, const char *tenant, store_u
 	_cleanup_(statement_fini) struct statement st = { 0 };
 	_cleanup_(sizes_fini) struct sizes s = { 0 };
 	struct wire w;
-	int r = read_sizes(clickhouse_store_of(base), &s, err);
+	int r = read_sizes(clickhouse_store_of(base), NULL, &s, err);
 
 	buf_put_str(&st.sql, "SELECT toUInt64(toUInt16(day)) AS d, tenant, count(),"
 			     " uniqExact(series) FROM cameo_windows");
@@ -263,7 +272,7 @@ static int clickhouse_store_days(struct store *base, const char *tenant, store_u
 	}
 	buf_put_str(&st.sql, " GROUP BY d, tenant ORDER BY d, tenant");
 	if (r == 0)
-		r = run_query(clickhouse_store_of(base), &st, &w, err);
+		r = run_query(clickhouse_store_of(base), &st, NULL, &w, err);
 	while (r == 0 && wire_len(w))
 		r = emit_day(&w, &s, fn, ctx);
 	return r == -EBADMSG ? err_set(err, -EIO, "ClickHouse returned malformed rows") : r;
@@ -295,7 +304,7 @@ static int drop_day(struct clickhouse_store *c, uint64_t day, struct err *err)
 static int clickhouse_store_first_day(struct store *base, int64_t *day, struct err *err)
 {
 	_cleanup_(sizes_fini) struct sizes s = { 0 };
-	int r = read_sizes(clickhouse_store_of(base), &s, err);
+	int r = read_sizes(clickhouse_store_of(base), NULL, &s, err);
 
 	if (r < 0)
 		return r;
@@ -315,7 +324,7 @@ static int clickhouse_store_retain(struct store *base, int64_t oldest_ns, uint64
 	_cleanup_(sizes_fini) struct sizes s = { 0 };
 	struct clickhouse_store *c = clickhouse_store_of(base);
 	uint64_t bytes = 0;
-	int n = 0, r = read_sizes(c, &s, err);
+	int n = 0, r = read_sizes(c, NULL, &s, err);
 
 	for (size_t i = 0; i < s.len; i++)
 		bytes += s.data[i].bytes;
@@ -401,14 +410,20 @@ static int clickhouse_store_roll_up(struct store *base, int64_t before_ns, struc
 	return 0;
 }
 
-/* Not SELECT 1: ClickHouse answers it without reading the database that is used. */
+/*
+ * Not SELECT 1: ClickHouse answers it without reading the database that is used. It is not a query,
+ * so a timeout is a failure like others.
+ */
 static int clickhouse_store_check(struct store *base, struct err *err)
 {
-	const struct store_select end = { .deadline_ns = (int64_t)clock_monotonic_ns() + CHECK_NS };
-	_cleanup_(buf_fini) struct buf sql = { 0 };
+	const struct store_select end = soon();
+	_cleanup_(statement_fini) struct statement st = { 0 };
+	struct wire rows;
+	int r;
 
-	buf_printf(&sql, "SELECT count() FROM %s WHERE 0", tables[0].name);
-	return clickhouse_http_run(clickhouse_store_of(base)->http, &sql, &end, NULL, err);
+	buf_printf(&st.sql, "SELECT count() FROM %s WHERE 0", tables[0].name);
+	r = run_query(clickhouse_store_of(base), &st, &end, &rows, err);
+	return r == -ETIMEDOUT ? -EIO : r;
 }
 
 static void clickhouse_store_free(struct clickhouse_store *c)
@@ -453,7 +468,7 @@ static int find_release(struct clickhouse_store *c, long *out, struct err *err)
 	int r;
 
 	buf_put_str(&st.sql, "SELECT version()");
-	r = run_query(c, &st, &w, err);
+	r = run_query(c, &st, NULL, &w, err);
 	if (r < 0)
 		return r;
 	if (row_binary_read_bytes(&w, &text) >= 0)

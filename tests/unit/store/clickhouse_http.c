@@ -14,7 +14,9 @@
 #include "store/store.h"
 #include "tests/test.h"
 
-#define OK "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+#define NAME "X-ClickHouse-Server-Display-Name: test\r\n"
+#define OK   "HTTP/1.1 200 OK\r\n" NAME "Content-Length: 0\r\n\r\n"
+#define ROWS "HTTP/1.1 200 OK\r\n" NAME "Content-Length: 4\r\n\r\nrows"
 
 static void urls_are_split(void **state)
 {
@@ -108,10 +110,10 @@ static const char *request(struct scene *s, size_t i)
 
 static void a_statement_is_the_body_and_its_result_is_appended(void **state)
 {
-	static const char *const answer = OK "rows";
+	static const char *const answers[] = { ROWS, OK, OK };
 	struct scene s;
 
-	begin(&s, &answer, 1, "");
+	begin(&s, answers, 3, "");
 	buf_put_str(&s.out, "before:");
 	assert_int_equal(run(&s, 0), 0);
 	assert_int_equal(s.out.len, 11);
@@ -229,7 +231,7 @@ static void a_long_error_is_truncated(void **state)
 static void a_truncated_response_is_an_error(void **state)
 {
 	static const char *const answers[] = { "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf",
-					       "garbage\r\n\r\n", "", OK "whole" };
+					       "garbage\r\n\r\n", "", ROWS };
 	struct scene s;
 
 	begin(&s, answers, 4, "");
@@ -240,7 +242,67 @@ static void a_truncated_response_is_an_error(void **state)
 	}
 	/* The connection recovers. */
 	assert_int_equal(run(&s, 0), 0);
-	assert_int_equal(s.out.len, 5);
+	assert_int_equal(s.out.len, 4);
+	end(&s);
+}
+
+/* Each of them fails a statement with rows and one without. */
+static void only_a_whole_response_of_clickhouse_is_a_success(void **state)
+{
+	static const char *const with_rows[] = {
+		"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+		"HTTP/1.1 200 OK\r\n" NAME "\r\n",
+		"HTTP/1.1 200 OK\r\n" NAME "\r\nrows",
+		"HTTP/1.1 200 OK\r\nX-Click",
+		"HTTP/1.1 200 OK\r\n" NAME "X-ClickHouse-Exception-Code: 1\r\n"
+		"Content-Length: 0\r\n\r\n",
+		"HTTP/1.1 204 No Content\r\n" NAME "\r\n",
+		"HTTP/1.1 307 Elsewhere\r\n" NAME "Content-Length: 0\r\n\r\n",
+	};
+	static const char *const without[] = { ROWS };
+	struct buf rows = { 0 };
+	struct scene s;
+
+	buf_put_str(&rows, "row");
+	for (size_t i = 0; i < sizeof(with_rows) / sizeof(with_rows[0]); i++) {
+		begin(&s, &with_rows[i], 1, "");
+		assert_int_equal(run(&s, 0), -EIO);
+		assert_int_equal(s.out.len, 0);
+		assert_int_equal(clickhouse_http_insert(s.h, "t", &rows, &s.err), -EIO);
+		end(&s);
+	}
+	begin(&s, without, 1, "");
+	assert_int_equal(clickhouse_http_insert(s.h, "t", &rows, &s.err), -EIO);
+	end(&s);
+	buf_fini(&rows);
+}
+
+static void the_response_to_an_insertion_is_limited(void **state)
+{
+	static char answer[(64 << 10) + 200];
+	const char *answers[] = { answer };
+	struct buf rows = { 0 };
+	struct scene s;
+	int n = snprintf(answer, sizeof(answer),
+			 "HTTP/1.1 500 Error\r\n" NAME "Content-Length: 65537\r\n\r\n");
+
+	memset(answer + n, 'x', (64 << 10) + 1);
+	buf_put_str(&rows, "row");
+	begin(&s, answers, 1, "");
+	assert_int_equal(clickhouse_http_insert(s.h, "t", &rows, &s.err), -EIO);
+	assert_non_null(strstr(s.err.msg, "response exceeds the limit of 65536 bytes"));
+	end(&s);
+	buf_fini(&rows);
+}
+
+static void a_server_that_is_silent_ends_no_later_than_the_deadline(void **state)
+{
+	static const char *const answer = FAKE_SILENCE;
+	struct scene s;
+
+	begin(&s, &answer, 1, "");
+	assert_int_equal(run(&s, (int64_t)clock_monotonic_ns() + 300 * (int64_t)CLOCK_MS_NS),
+			 -ETIMEDOUT);
 	end(&s);
 }
 
@@ -278,5 +340,9 @@ TEST_GROUP(test_clickhouse_http, TEST(urls_are_split),
 	   TEST(rows_are_inserted_into_the_table_of_the_url),
 	   TEST(a_deadline_is_passed_on_and_one_that_passed_sends_nothing),
 	   TEST(errors_of_the_server_have_numbers), TEST(a_long_error_is_truncated),
-	   TEST(a_truncated_response_is_an_error), TEST(a_server_that_is_away_refuses_connections),
+	   TEST(a_truncated_response_is_an_error),
+	   TEST(only_a_whole_response_of_clickhouse_is_a_success),
+	   TEST(the_response_to_an_insertion_is_limited),
+	   TEST(a_server_that_is_silent_ends_no_later_than_the_deadline),
+	   TEST(a_server_that_is_away_refuses_connections),
 	   TEST(a_statement_that_ran_out_of_memory_is_not_sent))
