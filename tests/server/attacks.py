@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""attacks.py CAMEO: requests made to break the server. After each one, others must be served as before.
+"""attacks.py CAMEO [up]: requests made to break the server. After each one, others must be served as before.
+
+With "up" the server is that of `cameo up`, whose agent must not lose profiles meanwhile.
 
 Each attempt has the statuses that it may get, or None where a client sees no status. After each, the process
 lives within its memory, /ready answers in time, and another client's push is stored and counted once.
@@ -11,15 +13,17 @@ import os
 import re
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 
 from frames import H2, h2_fields, h2_frame, h2_text, h2_window
-from serving import BASE_S, CPU, PAGE, QUERIER, RANGE, Server, check, finish, message, pprof, push
+from serving import BASE_S, CPU, PAGE, QUERIER, RANGE, Server, Up, check, finish, message, pprof, push, skip
 
 MEMORY = 256 << 20
+UP_MEMORY = 512 << 20  # the default of `cameo server`
 ANSWER_S = 10  # milliseconds on a free machine
 PUSH = "/push.v1.PusherService/Push"
 EXPORT = b"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
@@ -32,13 +36,13 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Victim:
-    def __init__(self, server):
-        self.server, self.pushed = server, 0
+    def __init__(self, server, memory):
+        self.server, self.memory, self.pushed = server, memory, 0
         host, port = server.url.split("/")[2].split(":")
         self.address = host, int(port)
 
     def resident(self):
-        with open("/proc/%d/status" % self.server.process.pid, encoding="ascii") as f:
+        with open("/proc/%d/status" % self.server.pid(), encoding="ascii") as f:
             return int(re.search(r"VmRSS:\s+(\d+) kB", f.read())[1]) << 10
 
     def harm(self):
@@ -51,7 +55,7 @@ class Victim:
         self.pushed += 1
         stored = push(self.server, {"service_name": "other"}, BASE_S, ["main;work 1"], "o%d" % self.pushed)[0]
         total = self.server.total('{service_name="other"}')
-        if (ready, stored, total) != (200, 200, self.pushed) or took > ANSWER_S or self.resident() > MEMORY:
+        if (ready, stored, total) != (200, 200, self.pushed) or took > ANSWER_S or self.resident() > self.memory:
             return "/ready %s after %.1f s, push %s, %s of %d profiles, %d bytes" % (
                 ready, took, stored, total, self.pushed, self.resident())
         return ""
@@ -204,15 +208,49 @@ def check_labels(server):
         check("and %s is returned as a line of UTF-8" % name, message((1, expected)) in got, got)
 
 
+def wait_for(condition):
+    """Does it become true within a minute?"""
+    end = time.monotonic() + 60
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.1)
+    return condition()
+
+
+def check_agent(server):
+    """The agent's reports and profiles, which have a connection of their own, were not held up."""
+    def report():
+        agents = json.loads(server.ask("/api/v1/agents")[2])["agents"]
+        return agents[0]["values"] if agents else {}
+
+    def services():
+        return server.query("LabelValues", name="service_name", end=int(time.time() * 1000))[1].get("names", [])
+
+    before = report().get("windows", 0)
+    check("the agent reports further windows", wait_for(lambda: report().get("windows", 0) > before), report())
+    check("and has dropped no profile", report().get("dropped") == 0, report())
+    check("its profiles are stored", wait_for(lambda: set(services()) - {"attack", "other", "text"}), services())
+
+
+def start(directory):
+    if "up" in sys.argv:
+        os.mkdir(directory)
+        return Up(os.path.realpath(sys.argv[1]), directory, stderr=subprocess.DEVNULL), UP_MEMORY
+    return Server(os.path.realpath(sys.argv[1]), directory, "--memory", "%dM" % (MEMORY >> 20)), MEMORY
+
+
 def main():
     with tempfile.TemporaryDirectory() as tmp:
-        server = Server(os.path.realpath(sys.argv[1]), os.path.join(tmp, "a"), "--memory", "%dM" % (MEMORY >> 20))
-        victim = Victim(server)
-        for name, allowed, data in HTTP1:
+        server, memory = start(os.path.join(tmp, "a"))
+        if not server.url.startswith("http"):
+            skip("attacks on the server of `cameo up`", "it cannot profile this machine")
+            return finish()
+        victim = Victim(server, memory)
+        is_up = isinstance(server, Up)  # the requests are handled alike: for time's sake it gets some of them
+        for name, allowed, data in [] if is_up else HTTP1:
             victim.attempt(name, allowed, victim.send(data))
         for name, data in HTTP2:
             victim.attempt("HTTP/2: " + name, None, victim.send(data))
-        for name, data in PROFILES:
+        for name, data in [] if is_up else PROFILES:
             labels = [(1, message((1, k), (2, v))) for k, v in (("__name__", "process_cpu"), ("service_name", "attack"))]
             body = message((1, message(*labels, (2, message((1, data))))))
             victim.attempt("a profile with " + name, STORED_OR_REFUSED, victim.ask(PUSH, body, PROTO))
@@ -223,6 +261,8 @@ def main():
             for path in (QUERIER + "SelectMergeStacktraces", PAGE + "Tree"):
                 victim.attempt("%s for %s" % (name, path), (400,), victim.ask(path, body, JSON))
         check_labels(server)
+        if is_up:
+            check_agent(server)
         check("the server stops cleanly", server.stop() == 0)
     return finish()
 

@@ -2,6 +2,7 @@
 """Shared by the tests of the server: checks in TAP, profiles, and a running server."""
 import atexit
 import base64
+import contextlib
 import json
 import os
 import re
@@ -100,6 +101,8 @@ DATA = [
 
 
 class Server:
+    COMMAND = ["server"]
+
     def __init__(self, cameo, directory, *options, stderr=None, before=(), **how):
         """BEFORE is a command that runs the server, HOW goes to subprocess.Popen."""
         # clickhouse.py sets another kind of store, where a directory becomes a database
@@ -107,7 +110,7 @@ class Server:
         name = re.sub("[^a-z0-9]", "_", os.path.basename(directory).lower())
         self.store = ["--store", url + "/d" + name] if url else self.data(directory)
         self.process = subprocess.Popen(
-            [*before, cameo, "server", "--listen", "127.0.0.1:0", *self.store, "--keep-days", "0", *options],
+            [*before, cameo, *self.COMMAND, "--listen", "127.0.0.1:0", *self.store, "--keep-days", "0", *options],
             stdout=subprocess.PIPE, stderr=stderr, text=True, **how)
         atexit.register(self.process.kill)
         self.url = (self.process.stdout.readline().split() or [""])[-1]
@@ -115,6 +118,10 @@ class Server:
     @staticmethod
     def data(directory):
         return ["--data", directory]
+
+    def pid(self):
+        """The process that serves."""
+        return self.process.pid
 
     def ask(self, path, body=None, headers=None, method=None):
         """Status, content type and body."""
@@ -152,8 +159,23 @@ class Replica(Server):
         return ["--read-only", directory]
 
 
+class Up(Server):
+    """The server of `cameo up`, while its agent profiles this machine."""
+    COMMAND = ["up", "--metrics", "no", "--window", "1s"]
+
+    def pid(self):
+        """The child with the same command line; the agent's other children have names of their own."""
+        def command_line(pid):
+            with contextlib.suppress(OSError), open("/proc/%s/cmdline" % pid, "rb") as f:
+                return f.read()
+            return None
+
+        with open("/proc/%d/task/%d/children" % (self.process.pid, self.process.pid), encoding="ascii") as f:
+            return next(int(p) for p in f.read().split() if command_line(p) == command_line(self.process.pid))
+
+
 def peak_mib(server):
-    with open("/proc/%d/status" % server.process.pid, encoding="ascii") as f:
+    with open("/proc/%d/status" % server.pid(), encoding="ascii") as f:
         return next(int(x.split()[1]) for x in f if x.startswith("VmHWM:")) >> 10
 
 
