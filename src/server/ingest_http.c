@@ -34,40 +34,16 @@
 #include "server/arguments.h"
 #include "server/connect.h"
 #include "server/ingest.h"
+#include "server/ingest_kinds.h"
 #include "server/ingest_text.h"
 #include "server/multipart.h"
 #include "server/rpc.h"
 #include "server/server_options.h"
 #include "store/block.h"
 
-enum { MAX_HZ = 1000000, DEFAULT_HZ = 100 };
+#define YEAR_NS (365LL * 86400 * CLOCK_SECOND_NS)
 
-/* Profile types by the last part of an application's name. */
-static const struct kind {
-	const char *suffix, *name, *type, *unit, *period_type, *period_unit;
-	bool sampled; /* counts are numbers of samples, each of which stands for one sampling
-			 interval */
-} kinds[] = {
-	{ "cpu", "process_cpu", "cpu", "nanoseconds", "cpu", "nanoseconds", true },
-	{ "itimer", "process_cpu", "itimer", "nanoseconds", "cpu", "nanoseconds", true },
-	{ "wall", "wall", "wall", "nanoseconds", "", "", true },
-	{ "inuse_space", "memory", "inuse_space", "bytes", "", "", false },
-	{ "inuse_objects", "memory", "inuse_objects", "count", "", "", false },
-	{ "alloc_space", "memory", "alloc_space", "bytes", "", "", false },
-	{ "alloc_objects", "memory", "alloc_objects", "count", "", "", false },
-	{ "alloc_in_new_tlab_bytes", "memory", "alloc_in_new_tlab_bytes", "bytes", "", "", false },
-	{ "alloc_in_new_tlab_objects", "memory", "alloc_in_new_tlab_objects", "count", "", "",
-	  false },
-	{ "goroutine", "goroutines", "goroutine", "count", "", "", false },
-	{ "goroutines", "goroutines", "goroutines", "count", "", "", false },
-	{ "mutex_count", "mutex", "contentions", "count", "", "", false },
-	{ "mutex_duration", "mutex", "delay", "nanoseconds", "", "", false },
-	{ "block_count", "block", "contentions", "count", "", "", false },
-	{ "block_duration", "block", "delay", "nanoseconds", "", "", false },
-	{ "lock_count", "block", "contentions", "count", "", "", false },
-	{ "lock_duration", "block", "delay", "nanoseconds", "", "", false },
-	{ "exceptions", "exceptions", "exceptions", "count", "", "", false },
-};
+enum { MAX_HZ = 1000000, DEFAULT_HZ = 100 };
 
 /* Units of time, and those of other values, which are counts here. */
 static const struct {
@@ -97,22 +73,6 @@ static int64_t unit_ns(const char *unit)
 		if (!strcmp(unit, units[i].name))
 			return units[i].ns;
 	return 0;
-}
-
-/* Splits the suffix off "app.cpu" and returns its type; NULL if the suffix is unknown. */
-static const struct kind *split_kind(char *app)
-{
-	char *dot = strrchr(app, '.');
-
-	if (!dot)
-		return &kinds[0];
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (!strcmp(dot + 1, kinds[i].suffix)) {
-			*dot = 0;
-			return &kinds[i];
-		}
-	}
-	return NULL;
 }
 
 /*
@@ -153,6 +113,7 @@ struct ingest_http {
 	struct profile *p;
 	struct jfr_profiles recording;        /* the profiles of a JFR recording, in place of @p */
 	const char *display[BLOCK_MAX_TYPES]; /* of the pprof's sample types, or NULL */
+	bool has_config;                      /* the client sent display names */
 	int64_t from, until;                  /* 0 if not given */
 	int64_t hz;                           /* the same */
 	const char *unit;                     /* NULL if not given */
@@ -190,7 +151,7 @@ static int read_arguments(struct ingest_http *g)
 	if (r == 0)
 		r = arguments_time(rpc, "until", g->in.now_ns, &g->until);
 	if (r == 0)
-		r = arguments_int(rpc, "sampleRate", 1, MAX_HZ, &g->hz);
+		r = arguments_int(rpc, "sampleRate", 0, MAX_HZ, &g->hz);
 	if (r == 0)
 		r = arguments_choice(rpc, "aggregationType", aggregations, &aggregation);
 	if (r < 0)
@@ -208,7 +169,7 @@ static int read_arguments(struct ingest_http *g)
 }
 
 /* Sets the period's type, unit and length. */
-static int set_period(struct profile *p, const struct kind *k, int64_t period)
+static int set_period(struct profile *p, const struct ingest_kind *k, int64_t period)
 {
 	struct profile_meta *m = profile_meta(p);
 	int r = profile_add_string(p, k->period_type, strlen(k->period_type), &m->period_type.type);
@@ -228,7 +189,7 @@ static int set_period(struct profile *p, const struct kind *k, int64_t period)
 static int retype(struct ingest_http *g, const char *unit)
 {
 	int64_t hz = g->hz ? g->hz : DEFAULT_HZ;
-	const struct kind *k = split_kind(g->app);
+	const struct ingest_kind *k = ingest_kind_split(g->app);
 	int64_t factor = 1, period;
 	int r;
 
@@ -277,45 +238,6 @@ static int read_speedscope(struct ingest_http *g)
 	return retype(g, profile_string(g->p, profile_sample_type(g->p, 0).unit));
 }
 
-/* Pyroscope's name for a pprof that has a sample type @word; NULL if the word decides nothing. */
-static const char *name_of_word(const char *word)
-{
-	static const struct {
-		const char *part, *name;
-	} names[] = {
-		{ "cpu", "process_cpu" }, { "alloc_", "memory" },        { "inuse_", "memory" },
-		{ "space", "memory" },    { "objects", "memory" },       { "mutex_", "mutex" },
-		{ "block_", "block" },    { "goroutine", "goroutines" },
-	};
-
-	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-		if (strstr(word, names[k].part))
-			return names[k].name;
-	return NULL;
-}
-
-/*
- * Names the profile as Pyroscope does: by the first sample type that has a known word in its name
- * or, with "sample_type_config", in its display name; the last of these names if none is known.
- */
-static const char *pprof_name(const struct ingest_http *g)
-{
-	const char *name = "process_cpu", *known;
-
-	for (size_t i = 0; i < profile_n_sample_types(g->p); i++)
-		if (!strcmp(profile_string(g->p, profile_sample_type(g->p, i).type), "wall"))
-			return "wall";
-	for (size_t i = 0; i < profile_n_sample_types(g->p); i++) {
-		name = i < BLOCK_MAX_TYPES && g->display[i]
-			       ? g->display[i]
-			       : profile_string(g->p, profile_sample_type(g->p, i).type);
-		known = name_of_word(name);
-		if (known)
-			return known;
-	}
-	return name;
-}
-
 /* The configuration of one sample type. */
 struct type_config {
 	struct ingest_http *g;
@@ -362,6 +284,7 @@ static int configure_types(struct ingest_http *g, const struct multipart_part *c
 
 	json_read_init(&j, config->data, config->len);
 	r = json_read_peek(&j) == '{' ? json_read_each(&j, '{', read_types_config, g) : -EBADMSG;
+	g->has_config = true;
 	json_read_fini(&j);
 	return r == -EBADMSG ? err_set(g->rpc->err, r,
 				       "the part \"sample_type_config\" is not valid JSON, or has "
@@ -369,7 +292,10 @@ static int configure_types(struct ingest_http *g, const struct multipart_part *c
 			     : r;
 }
 
-/* A pprof's own time and duration take precedence over the arguments. */
+/*
+ * A pprof's own time and duration take precedence over the arguments. Some clients wrote times in
+ * microseconds, which are in 1970 if they are read as nanoseconds.
+ */
 static int read_pprof(struct ingest_http *g, const void *data, size_t len)
 {
 	const struct codec_limits max = ingest_limits(g->rpc);
@@ -379,14 +305,17 @@ static int read_pprof(struct ingest_http *g, const void *data, size_t len)
 	if (r < 0)
 		return r;
 	m = profile_meta(g->p);
-	if (!m->time_ns)
+	if (m->time_ns >= 0 && m->time_ns < YEAR_NS)
 		m->time_ns = g->from;
 	if (!m->duration_ns && g->until > g->from)
 		m->duration_ns = g->until - g->from;
 	return 0;
 }
 
-/* "sample_type_config" is optional: only some SDKs send it. */
+/*
+ * "sample_type_config" is optional: only some SDKs send it. A profile with "prev_profile" holds
+ * values since the program's start, which would be added again with each upload.
+ */
 static int read_multipart(struct ingest_http *g, const char *type)
 {
 	struct multipart_part profile, config;
@@ -394,6 +323,11 @@ static int read_multipart(struct ingest_http *g, const char *type)
 
 	if (r < 0)
 		return err_set(g->rpc->err, -EBADMSG, "the form has no part \"profile\"");
+	if (multipart_find(type, g->rpc->body, g->rpc->len, "prev_profile", &config) == 0)
+		return err_set(
+			g->rpc->err, -EBADMSG,
+			"the form has a part \"prev_profile\", whose profiles are cumulative; "
+			"update the SDK");
 	r = read_pprof(g, profile.data, profile.len);
 	if (r == 0 &&
 	    multipart_find(type, g->rpc->body, g->rpc->len, "sample_type_config", &config) == 0)
@@ -499,7 +433,7 @@ static int read_body(struct ingest_http *g)
 		return err_set(g->rpc->err, -EINVAL,
 			       "argument \"format\": unknown format \"%.20s\"", format);
 	if (r == 0)
-		g->labels.name = pprof_name(g);
+		g->labels.name = ingest_kind_of_pprof(g->p, g->has_config ? g->display : NULL);
 	return r;
 }
 

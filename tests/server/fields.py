@@ -249,7 +249,7 @@ def check_ingest(server):
     """Nothing is stored at a time that the client did not mean."""
     before = server.total('{service_name="late"}')
     for arguments, want in (("from=yesterday", 400), ("from=-5", 400), ("until=1795200000x", 400), ("from=now-1y", 400),
-                            ("sampleRate=many", 400), ("sampleRate=0", 400), ("units=parsecs", 400),
+                            ("sampleRate=many", 400), ("sampleRate=-1", 400), ("units=parsecs", 400),
                             ("aggregationType=median", 400), ("format=morse", 400), ("from=1&from=2", 400)):
         status, _, said = server.ask("/ingest?name=late&%s" % arguments, b"a 1")
         check("/ingest, %s: status %d with the argument's name" % (arguments, want),

@@ -91,6 +91,13 @@ def check_ingest(server):
             "units": "bytes", "display-name": "inuse_space", "sampled": True}}).encode())
     check("sample_type_config chooses the name only", ingest(server, "cfg", body, headers=headers) == 200 and
           total(server, "cfg", "memory:cpu:nanoseconds:cpu:nanoseconds") == 3 * 10**7)
+    check("wall time has the period of CPU time", ingest(server, "w.wall", b"a 3\n") == 200 and
+          total(server, "w", "wall:wall:nanoseconds:cpu:nanoseconds") == 3 * 10**7)
+    body, headers = form(profile=pprof(["main;a 3"], 1))
+    check("a pprof with a time in 1970 is one of the arguments' time", ingest(server, "early", body, headers=headers) == 200 and
+          total(server, "early") == 3 * 10**7)
+    body, headers = form(profile=pprof(["main;a 3"], 0), prev_profile=pprof(["main;a 1"], 0))
+    check("cumulative profiles are 422", ingest(server, "bad", body, headers=headers) == 422)
     body, headers = form(other=b"x")
     check("a form without a profile is 422", ingest(server, "bad", body, headers=headers) == 422)
     check("a form that ends early is 422", ingest(server, "bad", body[:-9], headers=headers) == 422)

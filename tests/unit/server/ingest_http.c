@@ -100,7 +100,7 @@ static void an_invalid_request_is_refused_with_the_reason(void **state)
 		{ "name=x%7Bab%7D", "main 1\n", "NAME=VALUE", 400 },
 		{ "name=x%7B%3Dv%7D", "main 1\n", "a label has no name", 400 },
 		{ "name=x%7Ba%3D1,a%3D2%7D", "main 1\n", "two different values", 400 },
-		{ "name=x&sampleRate=0", "main 1\n", "sampleRate", 400 },
+		{ "name=x&sampleRate=-1", "main 1\n", "sampleRate", 400 },
 		{ "name=x&sampleRate=1000001", "main 1\n", "sampleRate", 400 },
 		{ "name=x&sampleRate=1", "main 9223372036854775807\n", "64 bits", 422 },
 		{ "name=x&format=wav", "main 1\n", "unknown format", 400 },
@@ -143,6 +143,27 @@ static void a_pprof_keeps_its_own_types(void **state)
 	expect_flame(&s, "process_cpu:samples:count:cpu:nanoseconds", "{service_name=\\\"raw\\\"}",
 		     "total:0/5/0\nmain:0/5/2\nwork:2/3/3\n");
 	assert_int_equal(scene_total(&s, "{service_name=\\\"raw\\\"}", RANGE), 50000000);
+	scene_end(&s);
+	buf_fini(&pprof);
+}
+
+/* pyroscope-go sends a rate of 0, and empty arguments, with all profiles that are not of CPU time.
+ */
+static void a_rate_of_0_is_no_rate(void **state)
+{
+	struct buf pprof = { 0 };
+	struct scene s;
+
+	scene_begin(&s, NULL);
+	put_pprof(&pprof);
+	assert_int_equal(
+		scene_send(&s, "POST",
+			   "/ingest?name=raw&format=pprof&sampleRate=0&units=&aggregationType=",
+			   NULL, pprof.data, pprof.len),
+		200);
+	assert_int_equal(scene_total(&s, "{service_name=\\\"raw\\\"}", RANGE), 50000000);
+	assert_int_equal(ingest(&s, "name=text&sampleRate=0", "main 1\n"), 200);
+	assert_int_equal(scene_total(&s, "{service_name=\\\"text\\\"}", RANGE), 10000000);
 	scene_end(&s);
 	buf_fini(&pprof);
 }
@@ -283,6 +304,6 @@ static void a_recording_without_samples_is_accepted(void **state)
 TEST_GROUP(test_ingest_http, TEST(folded_stacks_become_time_by_the_sample_rate),
 	   TEST(the_last_part_of_the_name_is_the_type), TEST(nothing_to_store_is_accepted),
 	   TEST(an_invalid_request_is_refused_with_the_reason), TEST(a_pprof_keeps_its_own_types),
-	   TEST(display_names_of_a_form_choose_the_name_only),
+	   TEST(a_rate_of_0_is_no_rate), TEST(display_names_of_a_form_choose_the_name_only),
 	   TEST(a_recording_becomes_a_profile_of_each_kind),
 	   TEST(a_form_has_the_labels_of_contexts), TEST(a_recording_without_samples_is_accepted))

@@ -11,6 +11,7 @@ int test_failure(void);
 int test_grpc(void);
 int test_ingest(void);
 int test_ingest_http(void);
+int test_ingest_kinds(void);
 int test_ingest_symbolizer(void);
 int test_ingest_text(void);
 int test_jwt(void);
@@ -49,8 +50,8 @@ int main(int argc, char **argv)
 	symbol_worker_main(argc, argv);
 	return test_access() + test_agents() + test_api() + test_arguments() + test_attempts() +
 	       test_connect() + test_failure() + test_grpc() + test_ingest() + test_ingest_http() +
-	       test_ingest_symbolizer() + test_ingest_text() + test_jwt() + test_quota() +
-	       test_log_writer() + test_login() + test_message() + test_multipart() +
+	       test_ingest_kinds() + test_ingest_symbolizer() + test_ingest_text() + test_jwt() +
+	       test_quota() + test_log_writer() + test_login() + test_message() + test_multipart() +
 	       test_otlp_ingest() + test_page_api() + test_page_api_status() +
 	       test_page_api_tables() + test_page_api_trees() + test_pprof_json() + test_push() +
 	       test_querier() + test_querier_labels() + test_querier_points() +
