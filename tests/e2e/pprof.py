@@ -57,6 +57,8 @@ class Profile:
         self.locations = {get(v, 1): (get(v, 2), get(v, 3), [functions[get(line, 1)] for n, line in fields(v) if n == 4])
                           for n, v in top if n == 4}
         self.types = [(self.strings[get(v, 1)], self.strings[get(v, 2)]) for n, v in top if n == 1]
+        period = next((v for n, v in top if n == 11), b"")
+        self.period_type = (self.strings[get(period, 1)], self.strings[get(period, 2)])
         self.period = next((v for n, v in top if n == 12), 0)
         self.time_ns = next((v for n, v in top if n == 9), 0)
         self.duration_ns = next((v for n, v in top if n == 10), 0)
