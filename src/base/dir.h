@@ -2,6 +2,7 @@
 #pragma once
 
 /* Directories that hold files of this program only: caches, queues on disk, output. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -12,6 +13,7 @@ struct err;
 struct dir_file {
 	struct timespec mtime;
 	uint64_t bytes; /* size */
+	bool is_ahead;  /* modified before the clock was set back */
 	char name[256]; /* without the directory */
 };
 
@@ -32,8 +34,9 @@ int dir_open_private(const char *path, struct err *err);
 
 /*
  * Appends to @out the regular files in @fd whose names start with @prefix and end with @suffix,
- * least recently modified first, ties by name. Symbolic links are not followed. Returns 0 or
- * -errno; the caller frees @out in either case.
+ * least recently modified first, ties by name. Files that were modified more than a minute after
+ * now come before all others: the clock was set back after that. Symbolic links are not followed.
+ * Returns 0 or -errno; the caller frees @out in either case.
  */
 int dir_list(int fd, const char *prefix, const char *suffix, struct dir_files *out);
 

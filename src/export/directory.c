@@ -190,7 +190,7 @@ static void trim(const struct directory *d)
 		int64_t age = now - (f->mtime.tv_sec * CLOCK_SECOND_NS + f->mtime.tv_nsec);
 
 		if (bytes <= d->max_bytes && age <= d->max_age_ns)
-			break;
+			continue;
 		if (unlinkat(d->fd, f->name, 0) == 0)
 			bytes -= f->bytes;
 	}

@@ -76,7 +76,7 @@ struct scraper {
 	size_t n_requests;
 	struct scrape_kept kept;
 	uint64_t arriving_bytes, round;
-	int64_t begun_ns; /* the round, since 1970 */
+	int64_t begun_ns; /* the round, CLOCK_BOOTTIME */
 	struct state states[SCRAPE_TARGETS_MAX];
 	size_t n_states;
 	bool has_bad_file, has_no_pods;
@@ -276,18 +276,18 @@ static void drop_body(struct scraper *s, struct request *q)
 }
 
 /* The clock of the target is not trusted, but the duration that it measured is, up to ours. */
-static void set_times(struct profile *p, int64_t start_ns, int64_t end_ns)
+static void set_times(struct profile *p, int64_t duration_ns, int64_t end_ns)
 {
 	struct profile_meta *m = profile_meta(p);
 
-	if (m->duration_ns <= 0 || m->duration_ns > end_ns - start_ns)
-		m->duration_ns = end_ns - start_ns;
+	if (m->duration_ns <= 0 || m->duration_ns > duration_ns)
+		m->duration_ns = duration_ns;
 	m->time_ns = end_ns - m->duration_ns;
 }
 
 /* Takes ownership of @p. */
 static int export_profile(struct scraper *s, const struct request *q, struct profile *p,
-			  int64_t start_ns, int64_t end_ns)
+			  int64_t duration_ns, int64_t end_ns)
 {
 	const struct metadata_labels *from = &s->targets.data[q->target].labels;
 	struct export_label labels[LABELS_MAX + 1];
@@ -295,7 +295,7 @@ static int export_profile(struct scraper *s, const struct request *q, struct pro
 	size_t n = 0;
 	int r;
 
-	set_times(p, start_ns, end_ns);
+	set_times(p, duration_ns, end_ns);
 	for (; n < from->n; n++)
 		labels[n] = (struct export_label){ from->of[n].name, from->of[n].value };
 	labels[n++] = (struct export_label){ "__name__", scrape_types[q->type].name };
@@ -316,14 +316,15 @@ static int export_profile(struct scraper *s, const struct request *q, struct pro
 
 /* Exports the profile of each sample type. A profile without samples says that nothing happened. */
 static int export_types(struct scraper *s, const struct request *q, struct profile_types *t,
-			int64_t before_ns, int64_t end_ns)
+			int64_t duration_ns)
 {
+	int64_t end_ns = (int64_t)clock_unix_ns();
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < t->n; i++) {
 		if (!t->of[i])
 			continue;
-		r = export_profile(s, q, t->of[i], before_ns ? before_ns : s->begun_ns, end_ns);
+		r = export_profile(s, q, t->of[i], duration_ns, end_ns);
 		t->of[i] = NULL;
 	}
 	return r;
@@ -341,12 +342,13 @@ static int take_profile(struct scraper *s, struct request *q, struct err *err)
 		.max_bytes = SCRAPE_PROFILE_BYTES,
 		.timeout_ms = READ_MS,
 	};
-	int64_t now_ns = (int64_t)clock_unix_ns();
+	int64_t now_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
+	int64_t since_ns = before ? before->came_ns : s->begun_ns;
 	struct profile_types types = { 0 };
 	int r = profile_client_read(s->readers, &query, &types, err);
 
 	if (r == 0)
-		r = export_types(s, q, &types, before ? before->time_ns : 0, now_ns);
+		r = export_types(s, q, &types, now_ns - since_ns);
 	profile_types_fini(&types);
 	if (r < 0 || !info->is_cumulative)
 		return r;
@@ -426,7 +428,7 @@ static void run_round(struct scraper *s)
 	if (r < 0)
 		say(s, "cannot list the targets to scrape", strerror(-r));
 	s->round++;
-	s->begun_ns = (int64_t)clock_unix_ns();
+	s->begun_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
 	list_requests(s);
 	scrape_kept_forget(&s->kept, s->round);
 	if (s->n_requests)

@@ -71,9 +71,12 @@ class Pprof:
         self.put(2, message(1, b"".join(map(varint, stack))) + message(2, varint(VALUE)) +
                  b"".join(message(3, number(1, self.string(k)) + number(2, self.string(v))) for k, v in labels))
 
+    def data(self):
+        return b"".join(self.parts) + b"".join(message(6, s) for s in self.strings)
+
     def write(self, path):
         with open(path, "wb") as f:
-            f.write(b"".join(self.parts) + b"".join(message(6, s) for s in self.strings))
+            f.write(self.data())
         return path
 
 

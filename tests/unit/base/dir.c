@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -33,16 +34,23 @@ static void lists_matching_regular_files_by_age(void **state)
 	fd = dir_open_private(path, NULL);
 	assert_true(fd >= 0);
 	make_file(fd, "x-new.y", 300);
+	make_file(fd, "x-ahead.y", time(NULL) + 3600);
+	/* the clock of a file server is ahead of this one's */
+	make_file(fd, "x-newest.y", time(NULL) + 5);
 	make_file(fd, "x-b.y", 200);
 	make_file(fd, "x-a.y", 200);
 	make_file(fd, "other", 100);
 	assert_int_equal(mkdirat(fd, "x-dir.y", 0700), 0);
 	assert_int_equal(symlinkat("other", fd, "x-link.y"), 0);
 	assert_int_equal(dir_list(fd, "x-", ".y", &files), 0);
-	assert_int_equal(files.len, 3);
-	assert_string_equal(files.data[0].name, "x-a.y");
-	assert_string_equal(files.data[1].name, "x-b.y");
-	assert_string_equal(files.data[2].name, "x-new.y");
+	assert_int_equal(files.len, 5);
+	assert_string_equal(files.data[0].name, "x-ahead.y");
+	assert_true(files.data[0].is_ahead);
+	assert_string_equal(files.data[1].name, "x-a.y");
+	assert_string_equal(files.data[2].name, "x-b.y");
+	assert_string_equal(files.data[3].name, "x-new.y");
+	assert_string_equal(files.data[4].name, "x-newest.y");
+	assert_false(files.data[4].is_ahead);
 	assert_int_equal(files.data[0].bytes, 3);
 	for (size_t i = 0; i < files.len; i++)
 		unlinkat(fd, files.data[i].name, 0);

@@ -266,6 +266,23 @@ static void the_newest_file_stays_even_if_it_is_too_large(void **state)
 	sink_directory.free(sink);
 }
 
+/* Files that were written before the clock was set back look newer than those written after. */
+static void files_of_a_clock_that_was_set_back_make_room_first(void **state)
+{
+	void *sink = open_sink(*state, 2500, 3600LL * CLOCK_SECOND_NS);
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(send_bytes(sink, window_start(100 + i), 1000).verdict, SINK_DONE);
+	for (int i = 0; i < 2; i++)
+		set_age(*state, list(*state).names[i], i - 7200);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(send_bytes(sink, window_start(i), 1000).verdict, SINK_DONE);
+	assert_int_equal(list(*state).n, 2);
+	assert_string_equal(list(*state).names[0], "cameo-20231114T221320.000Z.pb.gz");
+	assert_string_equal(list(*state).names[1], "cameo-20231114T221335.000Z.pb.gz");
+	sink_directory.free(sink);
+}
+
 static void files_that_are_too_old_are_removed(void **state)
 {
 	void *sink = open_sink(*state, 0, 3600LL * CLOCK_SECOND_NS);
@@ -326,6 +343,7 @@ TEST_GROUP(test_directory, IN_DIR(files_are_named_after_the_start_of_their_windo
 	   IN_DIR(a_type_without_samples_makes_no_file),
 	   IN_DIR(the_oldest_files_make_room_for_new_ones),
 	   IN_DIR(the_newest_file_stays_even_if_it_is_too_large),
+	   IN_DIR(files_of_a_clock_that_was_set_back_make_room_first),
 	   IN_DIR(files_that_are_too_old_are_removed),
 	   IN_DIR(unfinished_files_of_an_earlier_process_are_removed),
 	   IN_DIR(a_directory_that_others_can_write_to_is_refused),
