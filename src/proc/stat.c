@@ -84,6 +84,25 @@ bool proc_main_thread_is_alive(int pid)
 	return read_state(pid, &state, &n_threads) && state != 'Z';
 }
 
+bool proc_is_runnable(int pid)
+{
+	long n_threads;
+	char state;
+
+	return read_state(pid, &state, &n_threads) && state == 'R';
+}
+
+uint64_t proc_cpu_wait_ns(int pid)
+{
+	char buf[96];
+	const char *p;
+
+	if (read_proc_file(pid, "schedstat", buf, sizeof(buf)) <= 0)
+		return 0;
+	p = strchr(buf, ' ');
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
 int proc_living_thread(int pid)
 {
 	_cleanup_(closedirp) DIR *dir = NULL;

@@ -24,6 +24,15 @@ bool proc_main_thread_is_alive(int pid);
  */
 int proc_living_thread(int pid);
 
+/* Returns true if the main thread runs or waits for a CPU; false if it sleeps or has ended. */
+bool proc_is_runnable(int pid);
+
+/*
+ * Returns the time in nanoseconds for which the main thread was runnable and had no CPU, without
+ * the wait that lasts; 0 if that is not known.
+ */
+uint64_t proc_cpu_wait_ns(int pid);
+
 /* Returns the address at which the program's code begins; 0 if it is not known. */
 uint64_t proc_start_code(int pid);
 

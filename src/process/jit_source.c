@@ -125,7 +125,7 @@ static void forget_all(struct jit_source *s)
 struct look_up {
 	struct jit_source *s;
 	struct role_pool *pool;
-	uint64_t until_ns;
+	uint64_t *left_ns;   /* of the time that all files together may take */
 	uint64_t from, size; /* the part of the file to read */
 	uint64_t end;        /* where the reader stopped, at most */
 	const uint64_t *addrs;
@@ -145,13 +145,13 @@ static int on_found(void *ctx, const struct jit_found *f)
 
 static int request(struct look_up *l, uint32_t n)
 {
-	uint64_t now_ns = clock_monotonic_ns(), end = 0;
-	uint64_t left_ms = now_ns < l->until_ns ? (l->until_ns - now_ns) / CLOCK_MS_NS : 0;
+	uint64_t left_ms = *l->left_ns / CLOCK_MS_NS, spent_ns = 0, end = 0;
 	const struct jit_query q = {
 		.fd = l->s->fd,
 		.request = { .format = l->s->format, .n = n, .from = l->from, .end = l->size },
 		.addrs = l->addrs + l->at,
 		.timeout_ms = left_ms < JOB_MS ? (unsigned int)left_ms : JOB_MS,
+		.spent_ns = &spent_ns,
 		.found = on_found,
 		.ctx = l,
 	};
@@ -160,6 +160,7 @@ static int request(struct look_up *l, uint32_t n)
 	/* a reader that somebody killed was not this file's fault */
 	if (r == -EPIPE)
 		r = jit_client_find(l->pool, &q, &end);
+	*l->left_ns -= spent_ns < *l->left_ns ? spent_ns : *l->left_ns;
 	if (r == 0 && end < l->end)
 		l->end = end;
 	return r;
@@ -269,9 +270,9 @@ static void note_failure(struct jit_source *s, int error)
 }
 
 int jit_source_look_up(struct jit_source *s, struct role_pool *pool, const uint64_t *addrs,
-		       size_t n, uint64_t until_ns)
+		       size_t n, uint64_t *left_ns)
 {
-	struct look_up l = { .s = s, .pool = pool, .until_ns = until_ns, .size = file_size(s) };
+	struct look_up l = { .s = s, .pool = pool, .left_ns = left_ns, .size = file_size(s) };
 	int r;
 
 	if (clock_monotonic_ns() < s->next_ns)

@@ -33,14 +33,15 @@ uint64_t jit_source_unread(const struct jit_source *s);
 /**
  * jit_source_look_up() - find the functions at @addrs, sorted and unique
  *
- * Waits for readers of @pool until @until_ns (CLOCK_MONOTONIC). After a failure, the file is left
+ * Waits for readers of @pool, *@left_ns at most, from which it subtracts the time that they took
+ * (role_request.spent_ns). After a failure, the file is left
  * alone for a second, and twice as long after each further one; what was known remains.
  *
  * Return: 0; -ETIMEDOUT, -EPIPE, -EBADMSG or -ENOMEM as the reader failed; -ETIME if the file is
  * left alone at the moment.
  */
 int jit_source_look_up(struct jit_source *s, struct role_pool *pool, const uint64_t *addrs,
-		       size_t n, uint64_t until_ns);
+		       size_t n, uint64_t *left_ns);
 
 /*
  * Finds the function at @addr. Returns 0; -ENOENT if the file has none; the error if the file could

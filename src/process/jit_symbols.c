@@ -275,7 +275,7 @@ static struct role_pool *get_readers(struct jit_symbols *j)
 static int run_tasks(struct jit_symbols *j, const struct tasks *tasks,
 		     const struct jit_symbols_address *addrs)
 {
-	uint64_t until_ns = clock_monotonic_ns() + JIT_SYMBOLS_MS * (uint64_t)CLOCK_MS_NS;
+	uint64_t left_ns = JIT_SYMBOLS_MS * (uint64_t)CLOCK_MS_NS;
 	struct {
 		VEC(uint64_t);
 	} of_task = { 0 };
@@ -292,7 +292,7 @@ static int run_tasks(struct jit_symbols *j, const struct tasks *tasks,
 		for (of_task.len = 0; of_task.len < t->n; of_task.len++)
 			of_task.data[of_task.len] = addrs[t->first + of_task.len].addr;
 		/* its error is remembered for jit_source_find() */
-		(void)jit_source_look_up(t->source, readers, of_task.data, t->n, until_ns);
+		(void)jit_source_look_up(t->source, readers, of_task.data, t->n, &left_ns);
 	}
 	vec_fini(&of_task);
 	return r;

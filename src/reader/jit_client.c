@@ -64,6 +64,8 @@ int jit_client_find(struct role_pool *pool, const struct jit_query *q, uint64_t 
 		.fds = &q->fd,
 		.n_fds = 1,
 		.timeout_ms = q->timeout_ms,
+		.is_patient = true,
+		.spent_ns = q->spent_ns,
 		.part = on_part,
 		.ctx = &received,
 	};

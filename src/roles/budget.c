@@ -4,9 +4,15 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "proc/stat.h"
 
-/* The CPU time is not read again before this has passed. */
-static const uint64_t CPU_STEP_NS = CLOCK_MS_NS;
+/* The kernel's figures of a child are not read again before this has passed. */
+static const uint64_t CPU_STEP_NS = CLOCK_MS_NS, WAIT_STEP_NS = 10 * (uint64_t)CLOCK_MS_NS;
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 uint64_t role_budget_cpu_ns(pid_t pid)
 {
@@ -18,21 +24,74 @@ uint64_t role_budget_cpu_ns(pid_t pid)
 	return (uint64_t)t.tv_sec * CLOCK_SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
+void role_budget_begin(struct role_budget *b, pid_t pid)
+{
+	b->began_ns = clock_monotonic_ns();
+	b->began_cpu_ns = role_budget_cpu_ns(pid);
+	b->began_wait_ns = b->is_patient ? proc_cpu_wait_ns(pid) : 0;
+}
+
+/* The time that @pid has waited for a CPU since the beginning, up to its last turn on one. */
+static uint64_t waited_ns(const struct role_budget *b, pid_t pid)
+{
+	uint64_t ns = b->is_patient ? proc_cpu_wait_ns(pid) : 0;
+
+	return ns > b->began_wait_ns ? ns - b->began_wait_ns : 0;
+}
+
+static uint64_t used_ns(const struct role_budget *b, pid_t pid)
+{
+	uint64_t ns = role_budget_cpu_ns(pid);
+
+	return ns > b->began_cpu_ns ? ns - b->began_cpu_ns : 0;
+}
+
+/* The earliest time at which the CPU time may be used up; @now_ns if it is. */
+static uint64_t cpu_end_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns)
+{
+	uint64_t left_ns = (uint64_t)(b->cpu_ms ? b->cpu_ms : b->wall_ms) * CLOCK_MS_NS;
+	uint64_t cpu_ns = used_ns(b, pid);
+
+	if (cpu_ns >= left_ns)
+		return now_ns;
+	left_ns -= cpu_ns;
+	return now_ns + (left_ns < CPU_STEP_NS ? CPU_STEP_NS : left_ns);
+}
+
+/*
+ * The kernel counts a wait for a CPU when it is over. So the time of a child that sleeps is known,
+ * and one that is runnable is waited for: either it computes, which its CPU time limits, or others
+ * keep it from doing so.
+ */
+static uint64_t wall_end_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns)
+{
+	uint64_t wall_ns = (uint64_t)b->wall_ms * CLOCK_MS_NS, end_ns = b->began_ns + wall_ns;
+	uint64_t last_ns = b->began_ns + (b->is_patient ? ROLE_BUDGET_PATIENCE : 1) * wall_ns;
+
+	if (now_ns < end_ns)
+		return end_ns;
+	if (now_ns >= last_ns)
+		return now_ns;
+	end_ns = proc_is_runnable(pid) ? now_ns + WAIT_STEP_NS : end_ns + waited_ns(b, pid);
+	return end_ns <= now_ns ? now_ns : earlier(end_ns, last_ns);
+}
+
 uint64_t role_budget_deadline_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns)
 {
-	uint64_t end_ns = b->began_ns + (uint64_t)b->wall_ms * CLOCK_MS_NS;
-	uint64_t used_ns, left_ns = (uint64_t)b->cpu_ms * CLOCK_MS_NS;
+	uint64_t end_ns = wall_end_ns(b, pid, now_ns);
 
-	if (end_ns <= now_ns)
-		return now_ns;
-	if (!b->cpu_ms)
+	/* a job that may compute all the time cannot have used up its CPU time earlier */
+	if (!b->cpu_ms && now_ns < b->began_ns + (uint64_t)b->wall_ms * CLOCK_MS_NS)
 		return end_ns;
-	used_ns = role_budget_cpu_ns(pid);
-	used_ns = used_ns > b->began_cpu_ns ? used_ns - b->began_cpu_ns : 0;
-	if (used_ns >= left_ns)
-		return now_ns;
-	left_ns -= used_ns;
-	if (left_ns < CPU_STEP_NS)
-		left_ns = CPU_STEP_NS;
-	return end_ns - now_ns < left_ns ? end_ns : now_ns + left_ns;
+	return earlier(end_ns, cpu_end_ns(b, pid, now_ns));
+}
+
+/* A wait that ends after the beginning may have begun before it; the CPU time is exact. */
+uint64_t role_budget_spent_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns)
+{
+	uint64_t ns = now_ns > b->began_ns ? now_ns - b->began_ns : 0, wait_ns = waited_ns(b, pid);
+	uint64_t cpu_ns = used_ns(b, pid);
+
+	ns -= wait_ns < ns ? wait_ns : ns;
+	return ns > cpu_ns ? ns : cpu_ns;
 }

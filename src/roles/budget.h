@@ -2,18 +2,28 @@
 #pragma once
 
 /*
- * The limits of a job of a child: time, in case it hangs, and CPU time. A child that others keep
- * from the CPUs uses up the first only.
+ * The limits of a job of a child: time, in case it hangs, and CPU time. The time of a patient one
+ * does not include that in which others keep the child from the CPUs, up to ROLE_BUDGET_PATIENCE
+ * times the limit: a job that is slow through no fault of its own shall be finished if its result
+ * may come late.
  */
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { ROLE_BUDGET_PATIENCE = 10 };
+
 struct role_budget {
-	uint64_t began_ns;     /* CLOCK_MONOTONIC */
-	uint64_t began_cpu_ns; /* CPU time of the child at that time */
+	uint64_t began_ns;      /* CLOCK_MONOTONIC */
+	uint64_t began_cpu_ns;  /* CPU time of the child at that time */
+	uint64_t began_wait_ns; /* time that it had waited for a CPU */
 	unsigned int wall_ms;
-	unsigned int cpu_ms; /* 0: no such limit */
+	unsigned int cpu_ms; /* 0: wall_ms */
+	bool is_patient;
 };
+
+/* Begins a budget, whose limits are set, of the child @pid now. */
+void role_budget_begin(struct role_budget *b, pid_t pid);
 
 /* The CPU time that @pid, a child, has used; 0 if it is gone. */
 uint64_t role_budget_cpu_ns(pid_t pid);
@@ -23,3 +33,9 @@ uint64_t role_budget_cpu_ns(pid_t pid);
  * thread, so their CPU time grows no faster than time passes.
  */
 uint64_t role_budget_deadline_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns);
+
+/*
+ * The time that has counted since the beginning: without the waits for a CPU if the budget is
+ * patient.
+ */
+uint64_t role_budget_spent_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns);

@@ -95,7 +95,8 @@ static int add_child(struct role_pool *p, struct err *err)
 		return r;
 	}
 	x->pool = p;
-	x->budget = (struct role_budget){ .began_ns = clock_monotonic_ns(), .wall_ms = START_MS };
+	x->budget = (struct role_budget){ .wall_ms = START_MS };
+	role_budget_begin(&x->budget, x->pid);
 	p->counters.started++;
 	return 0;
 }
@@ -155,11 +156,6 @@ static struct role_exchange *idle_child(struct role_pool *p)
 	return NULL;
 }
 
-static void wait_until(struct role_pool *p, uint64_t ns)
-{
-	thread_wait_until(&p->freed, &p->lock, ns);
-}
-
 /* Waits for a child without work, or starts one. NULL: there is none before @until_ns. */
 static struct role_exchange *take_child(struct role_pool *p, uint64_t until_ns, struct err *err)
 {
@@ -181,7 +177,7 @@ static struct role_exchange *take_child(struct role_pool *p, uint64_t until_ns, 
 		/* a killed child may die at any time, which nothing reports */
 		if (p->killed.len && now_ns + 10 * CLOCK_MS_NS < next_ns)
 			next_ns = now_ns + 10 * CLOCK_MS_NS;
-		wait_until(p, next_ns);
+		thread_wait_until(&p->freed, &p->lock, next_ns);
 	}
 }
 
@@ -232,12 +228,12 @@ static int send_request(struct role_exchange *x, const struct role_request *requ
 				 request->n_fds, MSG_DONTWAIT);
 }
 
-static void begin_job(struct role_exchange *x, uint64_t used_cpu_ns)
+static void begin_job(struct role_exchange *x)
 {
-	x->budget = (struct role_budget){ .began_ns = clock_monotonic_ns(),
-					  .began_cpu_ns = used_cpu_ns,
-					  .wall_ms = x->request.timeout_ms,
-					  .cpu_ms = x->request.cpu_ms };
+	x->budget = (struct role_budget){ .wall_ms = x->request.timeout_ms,
+					  .cpu_ms = x->request.cpu_ms,
+					  .is_patient = x->request.is_patient };
+	role_budget_begin(&x->budget, x->pid);
 }
 
 /* Returns a child that has received the request, or NULL with the reason in *@out_error. */
@@ -283,7 +279,7 @@ int role_pool_start(struct role_pool *p, const struct role_request *request, uns
 	x->request = *request;
 	x->state = -EAGAIN;
 	if (x->has_started)
-		begin_job(x, request->cpu_ms ? role_budget_cpu_ns(x->pid) : 0);
+		begin_job(x);
 	*out = x;
 	return 0;
 }
@@ -295,8 +291,9 @@ static int on_hello(struct role_exchange *x)
 	if (x->has_started)
 		return -EBADMSG;
 	x->has_started = true;
+	begin_job(x);
 	/* the CPU time of its start counts, because the job may be running by now */
-	begin_job(x, 0);
+	x->budget.began_cpu_ns = 0;
 	pthread_mutex_lock(&p->lock);
 	p->n_failed_starts = 0;
 	p->next_start_ns = 0;
@@ -440,6 +437,9 @@ void role_exchange_end(struct role_exchange *x)
 	if (!x)
 		return;
 	role_message_close_fds(&x->in);
+	if (x->request.spent_ns)
+		*x->request.spent_ns =
+			role_budget_spent_ns(&x->budget, x->pid, clock_monotonic_ns());
 	pthread_mutex_lock(&p->lock);
 	/* nobody but this machine is to blame for a child that does not start */
 	if (x->state != -EAGAIN && x->has_started)

@@ -54,13 +54,17 @@ struct role_request {
 	size_t len;
 	const int *fds; /* borrowed during the call */
 	size_t n_fds;
-	unsigned int timeout_ms; /* of the job, from when the child can run it */
 	/*
-	 * CPU time of the job; 0: only timeout_ms counts. A job that others keep from the CPUs is
-	 * slow through no fault of its own, so what it computes is limited by this, and timeout_ms
-	 * is for one that hangs.
+	 * The limits of the job, from when the child can run it: time, in case it hangs, and CPU
+	 * time (0: the same).
 	 */
-	unsigned int cpu_ms;
+	unsigned int timeout_ms, cpu_ms;
+	/*
+	 * The result may come late: the time in which others keep the child from the CPUs does not
+	 * count (budget.h). The thread that samples must not wait for that.
+	 */
+	bool is_patient;
+	uint64_t *spent_ns; /* receives the time that counted, when the exchange ends */
 	/*
 	 * Failures are charged to payers[0], the object (a device, a process), and to payers[1],
 	 * its owner (a user), whose first three are free. 0: no payer.

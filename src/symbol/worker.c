@@ -225,6 +225,7 @@ static int exchange(struct batch *b, bool *out_started)
 		.fds = &b->q->fd,
 		.n_fds = 1,
 		.timeout_ms = w->opts.timeout_ms,
+		.is_patient = true,
 		.part = on_part,
 		.answer = on_question,
 		.ctx = b,

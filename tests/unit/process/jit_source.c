@@ -12,9 +12,7 @@
 #include "roles/pool.h"
 #include "tests/test.h"
 
-enum { MEMORY = 24 << 20 };
-
-#define LATER (clock_monotonic_ns() + 20 * (uint64_t)CLOCK_SECOND_NS)
+enum { MEMORY = 24 << 20, LIMIT_S = 20 };
 
 struct fixture {
 	struct role_pool *pool;
@@ -65,7 +63,12 @@ static void check(struct fixture *f, uint64_t addr, const char *expected)
 
 static int look_up(struct fixture *f, const uint64_t *addrs, size_t n)
 {
-	return jit_source_look_up(f->source, f->pool, addrs, n, LATER);
+	uint64_t left_ns = LIMIT_S * (uint64_t)CLOCK_SECOND_NS, most_ns = left_ns;
+	int r = jit_source_look_up(f->source, f->pool, addrs, n, &left_ns);
+
+	/* what was read is charged */
+	assert_true(r < 0 ? left_ns <= most_ns : left_ns < most_ns);
+	return r;
 }
 
 static void finds_functions_as_the_file_grows(void **state)
@@ -140,9 +143,10 @@ static void leaves_a_file_alone_after_a_failure(void **state)
 	static const uint64_t addrs[] = { 0x1000 };
 	struct jit_source_function fn;
 	struct fixture *f = *state;
+	uint64_t left_ns = 0;
 
 	append(f, "1000 10 a\n");
-	assert_int_equal(jit_source_look_up(f->source, f->pool, addrs, 1, 0), -ETIMEDOUT);
+	assert_int_equal(jit_source_look_up(f->source, f->pool, addrs, 1, &left_ns), -ETIMEDOUT);
 	assert_int_equal(jit_source_find(f->source, 0x1000, &fn), -ETIMEDOUT);
 	assert_int_equal(look_up(f, addrs, 1), -ETIME);
 	while (look_up(f, addrs, 1) == -ETIME)
