@@ -42,6 +42,10 @@ static int open_file(struct recorded_file *f, struct err *err)
 	if (f->path[0] == '[' || !f->path[0])
 		return err_set(err, -ENOENT, "\"%.100s\" is not a file", f->path);
 	f->fd = regular_file_find(&query, &info);
+	if (f->fd == -ENOENT)
+		return err_set(err, f->fd,
+			       "cannot open \"%.100s\": it does not exist or is not a regular file",
+			       f->path);
 	if (f->fd < 0)
 		return err_set(err, f->fd, "cannot open \"%.120s\": %s", f->path, strerror(-f->fd));
 	return 0;

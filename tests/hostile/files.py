@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Profiles of hostile authors, given to commands: their sizes cost no time, and no file that they name is opened but a text."""
+"""Profiles of hostile authors, given to commands: their sizes cost no time, and no file that they name is opened but a regular one."""
 import os
 import resource
 import signal
@@ -66,6 +66,13 @@ class Pprof:
         """LINES: a function and the number of a line, the innermost first."""
         n = self.counts.get(4, 0) + 1
         return self.put(4, number(1, n) + b"".join(message(4, number(1, f) + number(2, line)) for f, line in lines))
+
+    def native(self, path, address, function):
+        """A location at ADDRESS of the program PATH."""
+        mapping = self.put(3, number(1, self.counts.get(3, 0) + 1) + number(3, 1 << 47) + number(5, self.string(path)))
+        n = self.counts.get(4, 0) + 1
+        return self.put(4, number(1, n) + number(2, mapping) + number(3, address) +
+                        message(4, number(1, function) + number(2, 1)))
 
     def sample(self, *stack, labels=()):
         self.put(2, message(1, b"".join(map(varint, stack))) + message(2, varint(VALUE)) +
@@ -180,6 +187,24 @@ def unsuitable_sources(shop):
         expect(not baits.opened(), "files were opened that must not be")
 
 
+def unsuitable_programs(shop):
+    """Programs that are FIFOs, devices, terminals, files of /proc, directories or a sparse TiB, where machine code is needed"""
+    huge, profile = shop.path("huge"), shop.path("program.pb")
+    with open(huge, "wb") as f, open("/bin/true", "rb") as real:
+        f.write(real.read())
+        f.truncate(HUGE)
+    with Baits(shop) as baits:
+        for path in (baits.fifo("fifo"), baits.device("device"), baits.terminal(), baits.watch(MADE_BY_KERNEL), shop.dir, huge):
+            p = Pprof()
+            p.sample(p.native(path, 0x1000, p.function("function", "/none.c")))
+            p.write(profile)
+            for command in (("annotate", "--asm", "function"), ("pgo", "llvm", "-o", shop.path("out.prof"))):
+                r = run(*command, profile)
+                reason = b"not a 64-bit" if path == huge else b"not a regular file"
+                expect(r.returncode == 1 and reason in r.stderr, *command, path, r.stderr)
+        expect(not baits.opened(), "files were opened that must not be")
+
+
 def odd_sources(shop):
     """Sources with control characters in their lines and names, and lines of any length"""
     odd = os.path.join(os.fsencode(shop.dir), b"odd\x1b[2J\n\xff.c")
@@ -204,7 +229,7 @@ def main():
         for shape in SHAPES:
             tap.run(f"sizes: {shape.__doc__}", sizes, shop, shape)
         if os.geteuid() == 0:
-            for test in (unsuitable_sources, odd_sources, hung_source):
+            for test in (unsuitable_sources, unsuitable_programs, odd_sources, hung_source):
                 tap.run(test.__doc__, test, shop)
     tap.done()
 
