@@ -8,10 +8,12 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/regular_file.h"
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "reader/jit_client.h"
+#include "roles/budget.h"
 
 enum {
 	KNOWN_MAX = 8192,   /* addresses; beyond, those not needed are forgotten */
@@ -125,7 +127,7 @@ static void forget_all(struct jit_source *s)
 struct look_up {
 	struct jit_source *s;
 	struct role_pool *pool;
-	uint64_t *left_ns;   /* of the time that all files together may take */
+	struct jit_time *time;
 	uint64_t from, size; /* the part of the file to read */
 	uint64_t end;        /* where the reader stopped, at most */
 	const uint64_t *addrs;
@@ -143,24 +145,48 @@ static int on_found(void *ctx, const struct jit_found *f)
 	return r < 0 ? r : strtab_add(l->s->texts, f->file, f->file_len, &k->file);
 }
 
-static int request(struct look_up *l, uint32_t n)
+/* The limit of the next request, whose patience must not exceed the batch's end; 0: none is sent.
+ */
+static unsigned int limit_ms(const struct jit_time *t, uint64_t now_ns)
 {
-	uint64_t left_ms = *l->left_ns / CLOCK_MS_NS, spent_ns = 0, end = 0;
+	uint64_t ns = now_ns < t->end_ns ? (t->end_ns - now_ns) / ROLE_BUDGET_PATIENCE : 0;
+
+	if (deadline_is_past(t->until_ns))
+		return 0;
+	if (ns > t->left_ns)
+		ns = t->left_ns;
+	return ns < JOB_MS * (uint64_t)CLOCK_MS_NS ? (unsigned int)(ns / CLOCK_MS_NS) : JOB_MS;
+}
+
+/* Sends the request to a reader, and charges the time that it takes. */
+static int request_once(struct look_up *l, uint32_t n, uint64_t *out_end)
+{
+	uint64_t began_ns = clock_monotonic_ns(), waited_ns = 0, ns;
 	const struct jit_query q = {
 		.fd = l->s->fd,
 		.request = { .format = l->s->format, .n = n, .from = l->from, .end = l->size },
 		.addrs = l->addrs + l->at,
-		.timeout_ms = left_ms < JOB_MS ? (unsigned int)left_ms : JOB_MS,
-		.spent_ns = &spent_ns,
+		.timeout_ms = limit_ms(l->time, began_ns),
+		.waited_ns = &waited_ns,
+		.until_ns = l->time->until_ns,
 		.found = on_found,
 		.ctx = l,
 	};
-	int r = left_ms ? jit_client_find(l->pool, &q, &end) : -ETIMEDOUT;
+	int r = q.timeout_ms ? jit_client_find(l->pool, &q, out_end) : -ETIMEDOUT;
+
+	ns = clock_monotonic_ns() - began_ns - waited_ns;
+	l->time->left_ns -= ns < l->time->left_ns ? ns : l->time->left_ns;
+	return r;
+}
+
+static int request(struct look_up *l, uint32_t n)
+{
+	uint64_t end = 0;
+	int r = request_once(l, n, &end);
 
 	/* a reader that somebody killed was not this file's fault */
 	if (r == -EPIPE)
-		r = jit_client_find(l->pool, &q, &end);
-	*l->left_ns -= spent_ns < *l->left_ns ? spent_ns : *l->left_ns;
+		r = request_once(l, n, &end);
 	if (r == 0 && end < l->end)
 		l->end = end;
 	return r;
@@ -270,9 +296,9 @@ static void note_failure(struct jit_source *s, int error)
 }
 
 int jit_source_look_up(struct jit_source *s, struct role_pool *pool, const uint64_t *addrs,
-		       size_t n, uint64_t *left_ns)
+		       size_t n, struct jit_time *time)
 {
-	struct look_up l = { .s = s, .pool = pool, .left_ns = left_ns, .size = file_size(s) };
+	struct look_up l = { .s = s, .pool = pool, .time = time, .size = file_size(s) };
 	int r;
 
 	if (clock_monotonic_ns() < s->next_ns)

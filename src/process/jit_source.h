@@ -30,18 +30,25 @@ DEFINE_FREEP(struct jit_source, jit_source_free)
 /* Bytes that jit_source_look_up() would read at least, to begin with small files. */
 uint64_t jit_source_unread(const struct jit_source *s);
 
+/* The time that the look-ups of a batch of files may take together. */
+struct jit_time {
+	uint64_t left_ns; /* apart from the waits of readers for a CPU; what was used is subtracted
+			   */
+	uint64_t end_ns;  /* by CLOCK_MONOTONIC, with them */
+	const _Atomic uint64_t *until_ns; /* role_request.until_ns */
+};
+
 /**
  * jit_source_look_up() - find the functions at @addrs, sorted and unique
  *
- * Waits for readers of @pool, *@left_ns at most, from which it subtracts the time that they took
- * (role_request.spent_ns). After a failure, the file is left
- * alone for a second, and twice as long after each further one; what was known remains.
+ * Waits for readers of @pool as long as @time allows. After a failure, the file is left alone for a
+ * second, and twice as long after each further one; what was known remains.
  *
  * Return: 0; -ETIMEDOUT, -EPIPE, -EBADMSG or -ENOMEM as the reader failed; -ETIME if the file is
  * left alone at the moment.
  */
 int jit_source_look_up(struct jit_source *s, struct role_pool *pool, const uint64_t *addrs,
-		       size_t n, uint64_t *left_ns);
+		       size_t n, struct jit_time *time);
 
 /*
  * Finds the function at @addr. Returns 0; -ENOENT if the file has none; the error if the file could

@@ -17,6 +17,7 @@
 #include "process/jit_source.h"
 #include "process/process_table.h"
 #include "reader/reader.h"
+#include "roles/budget.h"
 #include "roles/pool.h"
 #include "symbol/jit_files.h"
 
@@ -273,9 +274,12 @@ static struct role_pool *get_readers(struct jit_symbols *j)
 }
 
 static int run_tasks(struct jit_symbols *j, const struct tasks *tasks,
-		     const struct jit_symbols_address *addrs)
+		     const struct jit_symbols_address *addrs, const _Atomic uint64_t *until_ns)
 {
-	uint64_t left_ns = JIT_SYMBOLS_MS * (uint64_t)CLOCK_MS_NS;
+	const uint64_t most_ns = JIT_SYMBOLS_MS * (uint64_t)CLOCK_MS_NS;
+	struct jit_time time = { .left_ns = most_ns,
+				 .end_ns = clock_monotonic_ns() + ROLE_BUDGET_PATIENCE * most_ns,
+				 .until_ns = until_ns };
 	struct {
 		VEC(uint64_t);
 	} of_task = { 0 };
@@ -292,13 +296,14 @@ static int run_tasks(struct jit_symbols *j, const struct tasks *tasks,
 		for (of_task.len = 0; of_task.len < t->n; of_task.len++)
 			of_task.data[of_task.len] = addrs[t->first + of_task.len].addr;
 		/* its error is remembered for jit_source_find() */
-		(void)jit_source_look_up(t->source, readers, of_task.data, t->n, &left_ns);
+		(void)jit_source_look_up(t->source, readers, of_task.data, t->n, &time);
 	}
 	vec_fini(&of_task);
 	return r;
 }
 
-int jit_symbols_look_up(struct jit_symbols *j, struct jit_symbols_address *addrs, size_t n)
+int jit_symbols_look_up(struct jit_symbols *j, struct jit_symbols_address *addrs, size_t n,
+			const _Atomic uint64_t *until_ns)
 {
 	struct tasks tasks = { 0 };
 	int r;
@@ -309,7 +314,7 @@ int jit_symbols_look_up(struct jit_symbols *j, struct jit_symbols_address *addrs
 	n = make_unique(addrs, n);
 	r = list_tasks(j, addrs, n, &tasks);
 	if (r == 0)
-		r = run_tasks(j, &tasks, addrs);
+		r = run_tasks(j, &tasks, addrs, until_ns);
 	vec_fini(&tasks);
 	return r;
 }

@@ -49,11 +49,14 @@ struct jit_symbols_address {
 
 /*
  * Reads the files for the addresses that jit_symbols_find() will be called with. Sorts @addrs.
- * Takes JIT_SYMBOLS_MS at most: the smallest files come first, and those that were not read remain
- * without symbols until the next call. Returns 0 or -ENOMEM.
+ * Takes JIT_SYMBOLS_MS at most, without the time in which others keep the reader from the CPUs, and
+ * ROLE_BUDGET_PATIENCE times that with it; a reader that has to be started may take longer. The
+ * smallest files come first, and those that were not read remain without symbols until the next
+ * call. @until_ns is that of a role_request. Returns 0 or -ENOMEM.
  */
 enum { JIT_SYMBOLS_MS = 5000 };
-int jit_symbols_look_up(struct jit_symbols *j, struct jit_symbols_address *addrs, size_t n);
+int jit_symbols_look_up(struct jit_symbols *j, struct jit_symbols_address *addrs, size_t n,
+			const _Atomic uint64_t *until_ns);
 
 /* Call this after each batch: a reader that has been idle for some of them ends. */
 void jit_symbols_end_batch(struct jit_symbols *j);

@@ -65,7 +65,8 @@ int jit_client_find(struct role_pool *pool, const struct jit_query *q, uint64_t 
 		.n_fds = 1,
 		.timeout_ms = q->timeout_ms,
 		.is_patient = true,
-		.spent_ns = q->spent_ns,
+		.waited_ns = q->waited_ns,
+		.until_ns = q->until_ns,
 		.part = on_part,
 		.ctx = &received,
 	};

@@ -13,7 +13,8 @@ struct jit_query {
 	struct jit_request request;
 	const uint64_t *addrs;   /* request.n */
 	unsigned int timeout_ms; /* also of waiting for a reader */
-	uint64_t *spent_ns;      /* as that of a role_request */
+	uint64_t *waited_ns;     /* as that of a role_request, like until_ns */
+	const _Atomic uint64_t *until_ns;
 	/* Receives each function, valid during the call. Returns 0 or -errno, which ends it. */
 	int (*found)(void *ctx, const struct jit_found *f);
 	void *ctx;

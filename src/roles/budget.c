@@ -87,11 +87,9 @@ uint64_t role_budget_deadline_ns(const struct role_budget *b, pid_t pid, uint64_
 }
 
 /* A wait that ends after the beginning may have begun before it; the CPU time is exact. */
-uint64_t role_budget_spent_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns)
+uint64_t role_budget_waited_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns)
 {
-	uint64_t ns = now_ns > b->began_ns ? now_ns - b->began_ns : 0, wait_ns = waited_ns(b, pid);
-	uint64_t cpu_ns = used_ns(b, pid);
+	uint64_t cpu_ns = used_ns(b, pid), end_ns = b->began_ns + cpu_ns;
 
-	ns -= wait_ns < ns ? wait_ns : ns;
-	return ns > cpu_ns ? ns : cpu_ns;
+	return now_ns > end_ns ? earlier(waited_ns(b, pid), now_ns - end_ns) : 0;
 }

@@ -35,7 +35,7 @@ uint64_t role_budget_cpu_ns(pid_t pid);
 uint64_t role_budget_deadline_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns);
 
 /*
- * The time that has counted since the beginning: without the waits for a CPU if the budget is
- * patient.
+ * The time between the beginning and @now_ns that does not count, because the child waited for a
+ * CPU: at most the part in which it used none. 0 if the budget is not patient.
  */
-uint64_t role_budget_spent_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns);
+uint64_t role_budget_waited_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns);

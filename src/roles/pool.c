@@ -16,6 +16,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "base/thread.h"
 #include "base/vec.h"
@@ -34,6 +35,7 @@ enum {
 	TRIES = 3,         /* children that are found dead when a request is sent */
 	FREE_FAILURES = 3, /* of payers[1] */
 	END_MS = 200,      /* time to die at the end */
+	POLL_MS = 200,     /* interval at which until_ns is checked */
 	CONFINEMENT_MAX = 256,
 };
 
@@ -320,13 +322,11 @@ static int on_reply(struct role_exchange *x)
 {
 	if (x->in.h.result > 0)
 		return -EBADMSG;
-	x->reply = (struct role_reply){
-		.result = x->in.h.result,
-		.data = x->in.body,
-		.len = x->in.body_len,
-		.fds = x->in.fds,
-		.n_fds = x->in.h.n_fds,
-	};
+	x->reply = (struct role_reply){ .result = x->in.h.result,
+					.data = x->in.body,
+					.len = x->in.body_len,
+					.fds = x->in.fds,
+					.n_fds = x->in.h.n_fds };
 	return 0;
 }
 
@@ -354,13 +354,6 @@ static int handle(struct role_exchange *x)
 	}
 }
 
-static bool is_over(const struct role_exchange *x)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-
-	return role_budget_deadline_ns(&x->budget, x->pid, now_ns) == now_ns;
-}
-
 /* Receives and handles one message. Returns the same values as role_exchange_poll(). */
 static int step(struct role_exchange *x, uint64_t until_ns)
 {
@@ -373,8 +366,11 @@ static int step(struct role_exchange *x, uint64_t until_ns)
 				       (long)(wait_ns % CLOCK_SECOND_NS) };
 	int r;
 
-	if (ppoll(&p, 1, &wait, NULL) <= 0)
-		return is_over(x) ? -ETIMEDOUT : -EAGAIN;
+	if (ppoll(&p, 1, &wait, NULL) <= 0) {
+		now_ns = clock_monotonic_ns();
+		end_ns = role_budget_deadline_ns(&x->budget, x->pid, now_ns);
+		return now_ns == end_ns ? -ETIMEDOUT : -EAGAIN;
+	}
 	r = role_message_receive(x->sock, &x->in, MSG_DONTWAIT);
 	if (r == 0) {
 		r = handle(x);
@@ -410,6 +406,16 @@ int role_exchange_poll(struct role_exchange *x, unsigned int wait_ms)
 	return x->state;
 }
 
+int role_exchange_wait(struct role_exchange *x)
+{
+	int r = -EAGAIN;
+
+	while (r == -EAGAIN)
+		r = deadline_is_past(x->request.until_ns) ? -ETIMEDOUT
+							  : role_exchange_poll(x, POLL_MS);
+	return r;
+}
+
 int role_exchange_fd(const struct role_exchange *x)
 {
 	return x->sock;
@@ -437,9 +443,9 @@ void role_exchange_end(struct role_exchange *x)
 	if (!x)
 		return;
 	role_message_close_fds(&x->in);
-	if (x->request.spent_ns)
-		*x->request.spent_ns =
-			role_budget_spent_ns(&x->budget, x->pid, clock_monotonic_ns());
+	if (x->request.waited_ns)
+		*x->request.waited_ns +=
+			role_budget_waited_ns(&x->budget, x->pid, clock_monotonic_ns());
 	pthread_mutex_lock(&p->lock);
 	/* nobody but this machine is to blame for a child that does not start */
 	if (x->state != -EAGAIN && x->has_started)
@@ -460,19 +466,14 @@ void role_exchange_end(struct role_exchange *x)
 int role_pool_call(struct role_pool *p, const struct role_request *request,
 		   struct role_exchange **out)
 {
-	struct role_exchange *x;
+	struct role_exchange *x = NULL;
 	int r = role_pool_start(p, request, request->timeout_ms, &x);
 
-	*out = NULL;
-	if (r < 0)
-		return r;
-	do
-		r = role_exchange_poll(x, START_MS);
-	while (r == -EAGAIN);
 	if (r == 0)
-		*out = x;
-	else
+		r = role_exchange_wait(x);
+	if (r < 0)
 		role_exchange_end(x);
+	*out = r < 0 ? NULL : x;
 	return r;
 }
 
@@ -542,10 +543,7 @@ pid_t role_pool_pid(struct role_pool *p)
 {
 	pid_t pid;
 
-	pthread_mutex_lock(&p->lock);
-	pid = p->children.len ? p->children.data[0]->pid : 0;
-	pthread_mutex_unlock(&p->lock);
-	return pid;
+	return role_pool_pids(p, &pid, 1) ? pid : 0;
 }
 
 size_t role_pool_pids(struct role_pool *p, pid_t *out, size_t max)

@@ -64,7 +64,12 @@ struct role_request {
 	 * count (budget.h). The thread that samples must not wait for that.
 	 */
 	bool is_patient;
-	uint64_t *spent_ns; /* receives the time that counted, when the exchange ends */
+	uint64_t *waited_ns; /* that time is added to it when the exchange ends; may be NULL */
+	/*
+	 * A CLOCK_MONOTONIC time from which nobody needs the result, or 0. Any thread may set it at
+	 * any time. NULL: there is none.
+	 */
+	const _Atomic uint64_t *until_ns;
 	/*
 	 * Failures are charged to payers[0], the object (a device, a process), and to payers[1],
 	 * its owner (a user), whose first three are free. 0: no payer.
@@ -130,6 +135,12 @@ int role_pool_start(struct role_pool *p, const struct role_request *request, uns
  * negative result of part(). All but -EAGAIN are final.
  */
 int role_exchange_poll(struct role_exchange *x, unsigned int wait_ms);
+
+/*
+ * Waits for the end of an exchange. Returns the same values as role_exchange_poll(); -ETIMEDOUT,
+ * for which the child is not to blame, soon after until_ns.
+ */
+int role_exchange_wait(struct role_exchange *x);
 
 /* Becomes readable when role_exchange_poll() has something to do, apart from timeouts. */
 int role_exchange_fd(const struct role_exchange *x);

@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,11 +54,13 @@ struct ingest_symbolizer {
 	pthread_cond_t work, done; /* a search began or ended */
 	struct symbolized_files files;
 	bool stop, running;
+	_Atomic uint64_t until_ns; /* look-ups end then, when the server stops; 0: it does not */
 	pthread_t downloader;
 };
 
 void ingest_symbolizer_stop(struct ingest_symbolizer *s)
 {
+	atomic_store(&s->until_ns, clock_monotonic_ns() + TIMEOUT_MS * (uint64_t)CLOCK_MS_NS);
 	pthread_mutex_lock(&s->lock);
 	s->stop = true;
 	pthread_cond_broadcast(&s->work);
@@ -507,8 +510,7 @@ int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p, uint
 int ingest_symbolizer_new(struct ingest_symbolizer **out,
 			  const struct ingest_symbolizer_options *opt)
 {
-	const struct symbolizer_opts symbols = { .memory_bytes = TABLES_BYTES,
-						 .timeout_ms = TIMEOUT_MS };
+	struct symbolizer_opts symbols = { .memory_bytes = TABLES_BYTES, .timeout_ms = TIMEOUT_MS };
 	const struct debuginfod_opts debuginfod = { .fetcher = opt->fetcher,
 						    .urls = opt->debuginfod,
 						    .cache_dir = opt->debuginfod_cache,
@@ -521,6 +523,7 @@ int ingest_symbolizer_new(struct ingest_symbolizer **out,
 	init_locks(s);
 	s->by_path = opt->by_path;
 	s->root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	symbols.until_ns = &s->until_ns;
 	r = symbolizer_new(&s->symbolizer, &symbols);
 	if (r == 0 && opt->debuginfod && opt->fetcher)
 		r = debuginfod_new(&s->debuginfod, &debuginfod, NULL);

@@ -7,12 +7,12 @@
 #include "symbol/worker.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/err.h"
 #include "roles/pool.h"
 #include "roles/role.h"
@@ -24,7 +24,6 @@ enum {
 	UNAVAILABLE_MS = 1000, /* pause after them */
 	NEEDS_MAX = 16 * 1024, /* per request */
 	DEFAULT_TIMEOUT_MS = 10000,
-	POLL_MS = 200, /* interval at which until_ns is checked */
 	DEFAULT_MEMORY = 256 << 20,
 };
 
@@ -94,9 +93,7 @@ static int start(struct symbol_worker *w, struct err *err)
 /* Returns true after the deadline until_ns, when results would come too late. */
 static bool is_past_deadline(const struct symbol_worker *w)
 {
-	uint64_t until_ns = w->opts.until_ns ? atomic_load(w->opts.until_ns) : 0;
-
-	return until_ns && clock_monotonic_ns() >= until_ns;
+	return deadline_is_past(w->opts.until_ns);
 }
 
 /* ---- what the child sends ------------------------------------------------------------ */
@@ -180,13 +177,8 @@ static int on_reply(struct batch *b, const struct role_reply *reply)
 /* Waits for the end of an exchange. Returns 0, or -errno if the child is of no use any more. */
 static int wait_for_reply(struct batch *b, struct role_exchange *x)
 {
-	int r;
+	int r = role_exchange_wait(x);
 
-	do {
-		if (is_past_deadline(b->w))
-			return -ETIMEDOUT;
-		r = role_exchange_poll(x, POLL_MS);
-	} while (r == -EAGAIN);
 	if (r == 0) {
 		r = on_reply(b, role_exchange_reply(x));
 		if (r < 0)
@@ -226,6 +218,7 @@ static int exchange(struct batch *b, bool *out_started)
 		.n_fds = 1,
 		.timeout_ms = w->opts.timeout_ms,
 		.is_patient = true,
+		.until_ns = w->opts.until_ns,
 		.part = on_part,
 		.answer = on_question,
 		.ctx = b,

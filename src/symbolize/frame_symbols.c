@@ -468,7 +468,8 @@ static int look_up_generated(struct frame_symbols *l, const struct frame_locatio
 						     words[i].pid, words[i].start_ns,
 						     words[i].word & FRAME_PAYLOAD_MASK });
 	if (r == 0)
-		r = jit_symbols_look_up(l->opts.jits, addrs.data, addrs.len);
+		r = jit_symbols_look_up(l->opts.jits, addrs.data, addrs.len,
+					l->opts.symbolizer.until_ns);
 	vec_fini(&addrs);
 	return r;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/deadline.h"
 #include "base/vec.h"
 #include "bpf/shared/abi.h"
 #include "proc/usage.h"
@@ -376,15 +377,6 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns true if the deadline for lookups has passed. */
-static bool is_past_deadline(const struct native_symbols *s)
-{
-	const _Atomic uint64_t *until = s->opts.symbolizer.until_ns;
-	uint64_t until_ns = until ? atomic_load(until) : 0;
-
-	return until_ns && clock_monotonic_ns() >= until_ns;
-}
-
 /*
  * Moves the words that are not in the cache to the front and sorts them, which groups them by file.
  * Changes *@io_n to their number. Returns 0 or -ENOMEM.
@@ -416,7 +408,8 @@ int native_symbols_prefetch(struct native_symbols *s, uint64_t *words, size_t n,
 	int r = select_unknown(s, words, &n);
 	size_t end;
 
-	for (size_t i = 0; i < n && r == 0 && !is_past_deadline(s); i = end) {
+	for (size_t i = 0; i < n && r == 0 && !deadline_is_past(s->opts.symbolizer.until_ns);
+	     i = end) {
 		uint32_t file = file_of(words[i]);
 
 		for (end = i + 1; end < n; end++)
@@ -440,7 +433,7 @@ int native_symbols_find(struct native_symbols *s, const struct native_file *f, u
 	if (recall(s, f, word, out, out_n))
 		return 0;
 	*out_n = 0;
-	if (is_past_deadline(s))
+	if (deadline_is_past(s->opts.symbolizer.until_ns))
 		return NATIVE_SYMBOLS_LATE;
 	r = look_up(s, f, &word, 1);
 	if (r == 0 && !recall(s, f, word, out, out_n))

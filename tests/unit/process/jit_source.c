@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "reader/reader.h"
+#include "roles/budget.h"
 #include "roles/pool.h"
 #include "tests/test.h"
 
@@ -61,13 +63,20 @@ static void check(struct fixture *f, uint64_t addr, const char *expected)
 		assert_string_equal(fn.name, expected);
 }
 
+static struct jit_time in_time(uint64_t ns)
+{
+	return (struct jit_time){ .left_ns = ns,
+				  .end_ns = clock_monotonic_ns() + ns * ROLE_BUDGET_PATIENCE };
+}
+
 static int look_up(struct fixture *f, const uint64_t *addrs, size_t n)
 {
-	uint64_t left_ns = LIMIT_S * (uint64_t)CLOCK_SECOND_NS, most_ns = left_ns;
-	int r = jit_source_look_up(f->source, f->pool, addrs, n, &left_ns);
+	uint64_t most_ns = LIMIT_S * (uint64_t)CLOCK_SECOND_NS;
+	struct jit_time time = in_time(most_ns);
+	int r = jit_source_look_up(f->source, f->pool, addrs, n, &time);
 
 	/* what was read is charged */
-	assert_true(r < 0 ? left_ns <= most_ns : left_ns < most_ns);
+	assert_true(r < 0 ? time.left_ns <= most_ns : time.left_ns < most_ns);
 	return r;
 }
 
@@ -143,15 +152,43 @@ static void leaves_a_file_alone_after_a_failure(void **state)
 	static const uint64_t addrs[] = { 0x1000 };
 	struct jit_source_function fn;
 	struct fixture *f = *state;
-	uint64_t left_ns = 0;
+	struct jit_time time = in_time(0);
 
 	append(f, "1000 10 a\n");
-	assert_int_equal(jit_source_look_up(f->source, f->pool, addrs, 1, &left_ns), -ETIMEDOUT);
+	assert_int_equal(jit_source_look_up(f->source, f->pool, addrs, 1, &time), -ETIMEDOUT);
 	assert_int_equal(jit_source_find(f->source, 0x1000, &fn), -ETIMEDOUT);
 	assert_int_equal(look_up(f, addrs, 1), -ETIME);
 	while (look_up(f, addrs, 1) == -ETIME)
 		usleep(10000);
 	check(f, 0x1000, "a");
+}
+
+/* A reader that hangs is waited for until the batch's time is over, or until nobody needs it. */
+static void waits_for_readers_that_hang_no_longer_than_it_may(void **state)
+{
+	static const uint64_t addrs[] = { 0x1000 };
+	struct fixture *f = *state;
+	struct jit_time time = in_time(LIMIT_S * (uint64_t)CLOCK_SECOND_NS);
+	_Atomic uint64_t until_ns = 0;
+	struct role_counters c;
+
+	append(f, "1000 10 a\n");
+	assert_int_equal(look_up(f, addrs, 1), 0);
+	append(f, "1000 10 b\n");
+	/* a patient request within the end of the batch has no millisecond */
+	time.end_ns = clock_monotonic_ns() + ROLE_BUDGET_PATIENCE * CLOCK_MS_NS - 1;
+	assert_int_equal(jit_source_look_up(f->source, f->pool, addrs, 1, &time), -ETIMEDOUT);
+	while (look_up(f, addrs, 1) == -ETIME)
+		usleep(10000);
+	append(f, "1000 10 c\n");
+	assert_int_equal(kill(role_pool_pid(f->pool), SIGSTOP), 0);
+	time = in_time(LIMIT_S * (uint64_t)CLOCK_SECOND_NS);
+	time.until_ns = &until_ns;
+	atomic_store(&until_ns, clock_monotonic_ns() + 50 * CLOCK_MS_NS);
+	assert_int_equal(jit_source_look_up(f->source, f->pool, addrs, 1, &time), -ETIMEDOUT);
+	role_pool_counters(f->pool, &c);
+	/* the reader was not killed for being slow */
+	assert_int_equal(c.timeouts, 0);
 }
 
 #define SOURCE_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -165,6 +202,7 @@ int test_jit_source(void)
 		SOURCE_TEST(knows_as_many_addresses_as_are_needed),
 		SOURCE_TEST(survives_readers_that_are_killed),
 		SOURCE_TEST(leaves_a_file_alone_after_a_failure),
+		SOURCE_TEST(waits_for_readers_that_hang_no_longer_than_it_may),
 	};
 
 	return TEST_RUN("jit_source", tests, NULL, NULL);

@@ -70,7 +70,7 @@ static void look_up(struct world *w)
 					       { w->pid, START_NS, 0x2000 },
 					       { w->pid, START_NS, 0x1005 } };
 
-	assert_int_equal(jit_symbols_look_up(w->j, addrs, sizeof(addrs) / sizeof(*addrs)), 0);
+	assert_int_equal(jit_symbols_look_up(w->j, addrs, sizeof(addrs) / sizeof(*addrs), NULL), 0);
 }
 
 /* Checks the function at @addr; NULL: there is none. */
