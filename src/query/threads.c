@@ -28,7 +28,7 @@ int threads_samples(struct timed_samples *out, struct store *s, const struct sto
 {
 	int r = store_samples(s, sel, TIME_HEAT_MAP_LONGEST_WINDOW_NS, out, err);
 
-	return r < 0 ? r : store_sum_check(out->stacks->total, err);
+	return r < 0 ? r : store_check_stacks(out->stacks, err);
 }
 
 static int cmp_rows(const void *a, const void *b)

@@ -47,13 +47,23 @@ static int result(int r)
 	}
 }
 
-int store_sum_check(int64_t sum, struct err *err)
+/* Returns 0, or -EFBIG if @sum is a sum that did not fit into 64 bits (base/saturate.h). */
+static int check_sum(int64_t sum, struct err *err)
 {
 	if (!is_saturated(sum))
 		return 0;
 	return err_set(err, -EFBIG,
-		       "the values of the selected profiles add up to more than 2^63-1; use a "
+		       "the values of the selected profiles add up to more than 2^63-2; use a "
 		       "shorter range or a narrower selector");
+}
+
+int store_check_stacks(const struct merged_stacks *s, struct err *err)
+{
+	int64_t magnitude = 0;
+
+	for (size_t i = 0; i < s->n; i++)
+		magnitude = saturating_add_magnitude(magnitude, s->self[i]);
+	return check_sum(is_saturated(s->total) ? s->total : magnitude, err);
 }
 
 /* A selection by an expression that was given up is incomplete, whatever the store returned. */
@@ -98,7 +108,7 @@ int store_merge(struct store *s, const struct store_select *sel, struct merged_s
 	int r = selected(sel, s->ops->merge(s, sel, &stacks, err), err);
 
 	if (r == 0)
-		r = store_sum_check(stacks->total, err);
+		r = store_check_stacks(stacks, err);
 	if (stacks && sel->read) {
 		sel->read->n_windows += stacks->n_windows;
 		sel->read->n_nodes += stacks->n;
@@ -135,7 +145,7 @@ static int count_window(struct counted *c, const struct store_point *window)
 {
 	c->read.n_windows++;
 	c->magnitude = saturating_add_magnitude(c->magnitude, window->value);
-	return store_sum_check(c->magnitude, c->err);
+	return check_sum(c->magnitude, c->err);
 }
 
 static int count_series(void *ctx, const struct store_label *labels, size_t n)

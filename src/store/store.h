@@ -128,9 +128,6 @@ struct store_select {
  */
 int store_select_check(const struct store_select *sel, struct err *err);
 
-/* Returns 0, or -EFBIG if @sum is a sum that did not fit into 64 bits (base/saturate.h). */
-int store_sum_check(int64_t sum, struct err *err);
-
 /* The time is in nanoseconds since 1970, the value in the unit of the sample type. */
 struct store_point {
 	int64_t time_ns, value;
@@ -229,16 +226,22 @@ DEFINE_FREEP(struct store, store_close)
 int store_append(struct store *s, const char *tenant, const struct store_profile *profiles,
 		 size_t n, struct err *err);
 
+/*
+ * Returns 0, or -EFBIG if a sum of values in @s may not fit into 64 bits: no sum of nodes exceeds
+ * that of their values without signs.
+ */
+int store_check_stacks(const struct merged_stacks *s, struct err *err);
+
 /**
  * store_merge() - sum all selected windows by stack
  *
- * Totals equal the sums of what was appended, whatever the grouping. Sums saturate at the limits
- * of int64_t (in ClickHouse they wrap). The range, the matchers, ids, traced and names_only apply.
- * With traced, windows of more than TRACED_MAX samples are missed (traced.h); ClickHouse returns
- * -ENOSYS.
+ * Totals equal the sums of what was appended, whatever the grouping. The range, the matchers, ids,
+ * traced and names_only apply. With traced, windows of more than TRACED_MAX samples are missed
+ * (traced.h); ClickHouse returns -ENOSYS.
  *
  * Return: 0 and new stacks in *@out, empty if nothing is selected, to be freed with
- * merged_stacks_free(); -EFBIG beyond sel->max_nodes; -errno.
+ * merged_stacks_free(); -EFBIG beyond sel->max_nodes, or if a sum does not fit into 64 bits;
+ * -errno.
  */
 int store_merge(struct store *s, const struct store_select *sel, struct merged_stacks **out,
 		struct err *err);
@@ -265,8 +268,9 @@ int store_sample_times(struct store *s, const struct store_select *sel, store_sa
 
 /*
  * Adds the individual samples in the range to @out, which is empty but for its filter (pid, tid).
- * Windows that begin up to @before_ns before the range are searched too. sel->type must be set.
- * Returns 0, -EFBIG beyond TIMED_SAMPLES_MAX, or -errno; free @out in either case.
+ * Windows that begin up to @before_ns before the range are searched too. sel->type must be set. The
+ * caller checks the sums (store_check_stacks()). Returns 0, -EFBIG beyond TIMED_SAMPLES_MAX, or
+ * -errno; free @out in either case.
  */
 int store_samples(struct store *s, const struct store_select *sel, int64_t before_ns,
 		  struct timed_samples *out, struct err *err);

@@ -20,6 +20,8 @@ WITH_SUMS = {
     PAGE + "Cells": {},
 }
 
+OF_STACKS = (QUERIER + "SelectMergeStacktraces", QUERIER + "SelectMergeProfile", PAGE + "Tree", PAGE + "Functions")
+
 
 def profile(values):
     """A pprof whose only type has these values, in a frame each."""
@@ -57,6 +59,11 @@ def main():
                 check("a profile of %d is stored" % value, store(server, name, str(i), [value]) == 200)
             got = statuses(server, name)
             check("sums of %s values that do not fit are refused" % name, set(got.values()) == {422}, got)
+        for i in range(3):  # the values of each profile cancel out, and those of each frame do not
+            values = [LIMIT // 2, -(LIMIT // 2)]
+            check("a profile of %s is stored" % values, store(server, "cancelling", str(i), values) == 200)
+        got = {path: status for path, status in statuses(server, "cancelling").items() if path in OF_STACKS}
+        check("sums of stacks that do not fit are refused", set(got.values()) == {422}, got)
         push(server, {"service_name": "small"}, BASE_S, ["a 3"], "s")
         check("and others are returned", server.total('{service_name="small"}') == 3)
         check("the server stops", server.stop() == 0)

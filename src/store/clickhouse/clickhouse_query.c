@@ -2,7 +2,8 @@
 /*
  * The statements of each query, on series that were selected before (clickhouse_select.h). A window
  * that was inserted twice has the same key and counts once. ClickHouse computes the sums, which
- * wrap beyond 64 bits; a sum of floating-point numbers shows whether any of them may have.
+ * wrap beyond 64 bits; sums of the values without signs, as floating-point numbers, show whether
+ * they may have.
  *
  * Rows that ClickHouse returns are parsed as untrusted input, because another program may listen on
  * the configured port: lengths are checked, and a series that was not selected is an error. Only
@@ -31,7 +32,7 @@
 #include "store/store.h"
 #include "store/timed_samples.h"
 
-/* Below 2^63 by more than the rounding error of a sum of a thousand million windows. */
+/* Below 2^63 by more than the rounding error of a sum of a million million values. */
 static const double SUM_MAX = 9.2e18;
 
 /*
@@ -66,23 +67,18 @@ static int fetch_stacks(struct clickhouse_select *q, const struct clickhouse_bat
 }
 
 /*
- * Adds the number of windows, their durations and a period, and checks the sum of the values
- * without their signs: all sums of the batch are at most that. The period is that of the first
- * window by time, as in the SQLite store; profiles of one series that differ in it are rare.
+ * Adds the number of windows, their durations and a period. The period is that of the first window
+ * by time, as in the SQLite store; profiles of one series that differ in it are rare.
  */
 static int merge_windows(struct clickhouse_select *q, const struct clickhouse_batch *p,
 			 struct merged_stacks *out)
 {
 	uint64_t n_windows = 0;
 	int64_t duration = 0, period = 0;
-	double magnitude = 0;
 	int r;
 
-	buf_printf(&q->sql,
-		   "SELECT count(), sum(duration), argMin(period, time), sum(magnitude) FROM"
-		   " (SELECT duration, period, time, abs(toFloat64(totals[%" PRIu32
-		   "])) AS magnitude",
-		   p->type + 1);
+	buf_put_str(&q->sql, "SELECT count(), sum(duration), argMin(period, time) FROM"
+			     " (SELECT duration, period, time");
 	clickhouse_select_put_windows(q, p);
 	buf_put_str(&q->sql, CLICKHOUSE_ONCE ")");
 	r = clickhouse_select_run(q);
@@ -93,12 +89,8 @@ static int merge_windows(struct clickhouse_select *q, const struct clickhouse_ba
 		r = row_binary_read_i64(&q->rows, &duration);
 	if (r == 0)
 		r = row_binary_read_i64(&q->rows, &period);
-	if (r == 0)
-		r = row_binary_read_double(&q->rows, &magnitude);
 	if (r < 0)
 		return r;
-	if (!(magnitude < SUM_MAX))
-		out->total = INT64_MAX; /* saturated, which store_merge() refuses */
 	out->period = out->n_windows || !n_windows ? out->period : period;
 	out->n_windows += n_windows;
 	out->duration_ns = saturating_add(out->duration_ns, duration);
@@ -112,7 +104,8 @@ static int merge_batch(struct clickhouse_select *q, const struct clickhouse_batc
 
 	if (r < 0)
 		return r;
-	buf_put_str(&q->sql, "SELECT stack, sum(value) FROM (SELECT stacks, ");
+	buf_put_str(&q->sql, "SELECT stack, sum(value), sum(abs(toFloat64(value))) FROM"
+			     " (SELECT stacks, ");
 	clickhouse_select_put_values(q, p);
 	buf_put_str(&q->sql, " AS v");
 	clickhouse_select_put_windows(q, p);
@@ -123,10 +116,15 @@ static int merge_batch(struct clickhouse_select *q, const struct clickhouse_batc
 		uint64_t stack = 0;
 		uint32_t node = 0;
 		int64_t value = 0;
+		double magnitude = 0;
 
 		r = row_binary_read_u64(&q->rows, &stack);
 		if (r == 0)
 			r = row_binary_read_i64(&q->rows, &value);
+		if (r == 0)
+			r = row_binary_read_double(&q->rows, &magnitude);
+		if (!(magnitude < SUM_MAX))
+			value = INT64_MAX; /* saturated, which store_merge() refuses */
 		if (r == 0)
 			r = clickhouse_stacks_node(stacks, stack, &node);
 		if (r == 0)
@@ -156,7 +154,6 @@ int clickhouse_query_merge(struct clickhouse_http *h, const struct store_select 
 	out->n_windows = all->n_windows;
 	out->duration_ns = all->duration_ns;
 	out->period = all->period;
-	out->total = is_saturated(all->total) ? all->total : 0;
 	return merged_stacks_add(out, all->dict, all->self, all->n, sel->names_only);
 }
 

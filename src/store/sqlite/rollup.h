@@ -7,8 +7,8 @@
  * the remainder, so its result is the same. A rollup is deleted when a window is added to its slot.
  *
  * With two levels, a query over a day needs at most twelve sums of two hours and, at each end, up
- * to eleven of ten minutes and the windows of less than ten minutes. Sums saturate like those of
- * windows; addition that saturates depends on the order only when totals approach 2^63.
+ * to eleven of ten minutes and the windows of less than ten minutes. A sum that does not
+ * fit into 64 bits remains a limit of int64_t, as in windows (base/saturate.h), so it is refused.
  */
 #include <stdbool.h>
 #include <stddef.h>

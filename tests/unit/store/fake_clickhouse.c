@@ -449,8 +449,9 @@ static void answer_stacks(struct fake_clickhouse *f, const char *db, const char 
 static void answer_sums(struct fake_clickhouse *f, const char *db, const char *s, struct buf *out)
 {
 	select_windows(f, db, s);
-	put_rows(f, out, "ll",
-		 "SELECT stack, sum(value) FROM counts JOIN selected USING (w) WHERE k=%d"
+	put_rows(f, out, "lld",
+		 "SELECT stack, sum(value), sum(abs(CAST(value AS REAL))) FROM counts JOIN "
+		 "selected USING (w) WHERE k=%d"
 		 " GROUP BY stack",
 		 type_in(s, "arraySlice(values, "));
 }
@@ -458,14 +459,10 @@ static void answer_sums(struct fake_clickhouse *f, const char *db, const char *s
 static void answer_heads(struct fake_clickhouse *f, const char *db, const char *s, struct buf *out)
 {
 	select_windows(f, db, s);
-	put_rows(f, out, "llld",
+	put_rows(f, out, "lll",
 		 "SELECT count(*), coalesce(sum(duration), 0), coalesce((SELECT period FROM"
-		 " windows JOIN selected USING (w) ORDER BY time LIMIT 1), 0),"
-		 " coalesce((SELECT sum(abs(CAST(value AS REAL))) FROM totals JOIN selected USING "
-		 "(w)"
-		 " WHERE k=%d), 0.0)"
-		 " FROM windows JOIN selected USING (w)",
-		 type_in(s, "totals["));
+		 " windows JOIN selected USING (w) ORDER BY time LIMIT 1), 0)"
+		 " FROM windows JOIN selected USING (w)");
 }
 
 static void answer_distinct(struct fake_clickhouse *f, const char *db, const char *s,
@@ -629,10 +626,11 @@ static const struct {
 	{ "SELECT frame, name, file, binary, line, kind FROM cameo_frames", " LIMIT 1 BY frame",
 	  answer_frames },
 	{ "SELECT stack, frames FROM cameo_stacks", " LIMIT 1 BY stack", answer_stacks },
-	{ "SELECT stack, sum(value) FROM (SELECT stacks, arraySlice(values, ",
+	{ "SELECT stack, sum(value), sum(abs(toFloat64(value))) FROM (SELECT stacks, "
+	  "arraySlice(values, ",
 	  " LIMIT 1 BY series, key) ARRAY JOIN stacks AS stack, v AS value GROUP BY stack",
 	  answer_sums },
-	{ "SELECT count(), sum(duration), argMin(period, time), sum(magnitude) FROM (SELECT ",
+	{ "SELECT count(), sum(duration), argMin(period, time) FROM (SELECT ",
 	  " LIMIT 1 BY series, key)", answer_heads },
 	{ "SELECT DISTINCT series FROM cameo_windows", "", answer_distinct },
 	{ "SELECT series, time, totals[", " ORDER BY series, time LIMIT 1 BY series, key",
