@@ -17,6 +17,7 @@
 
 #include <curl/curl.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 enum {
@@ -35,6 +36,7 @@ struct http_client {
 	CURLM *multi;
 	const struct http_client_request *request; /* the current one */
 	unsigned int timeout_ms;
+	uint64_t end_ns;                       /* of the current request, by CLOCK_MONOTONIC */
 	size_t max_response, max_body;         /* of the client, of the current request */
 	struct http_client_response *response; /* of the exchange under way */
 	bool has_body, too_big;
@@ -299,6 +301,14 @@ static bool is_delimited(const struct http_client *c)
 	       http_client_response_header(a, "Transfer-Encoding");
 }
 
+/* The time that remains for the current request, which has been redirected; at least 1 ms. */
+static long left_ms(const struct http_client *c)
+{
+	uint64_t now_ns = clock_monotonic_ns();
+
+	return now_ns < c->end_ns ? (long)((c->end_ns - now_ns) / CLOCK_MS_NS) + 1 : 1;
+}
+
 /* Sends one request, without following redirects, and receives the response into c->response. */
 static int exchange(struct http_client *c, const char *url, struct err *err)
 {
@@ -311,6 +321,7 @@ static int exchange(struct http_client *c, const char *url, struct err *err)
 	c->body_error = 0;
 	c->why[0] = 0;
 	curl_easy_setopt(c->easy, CURLOPT_URL, url);
+	curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, left_ms(c));
 	if (curl_multi_add_handle(c->multi, c->easy) != CURLM_OK)
 		return -ENOMEM;
 	r = turn(c, &code);
@@ -396,10 +407,10 @@ static int exchange_redirected(struct http_client *c, const char *url, struct er
 
 static void set_limits(struct http_client *c, const struct http_client_request *rq)
 {
-	unsigned int timeout_ms = rq->timeout_ms ? rq->timeout_ms : c->timeout_ms;
+	uint64_t timeout_ms = rq->timeout_ms ? rq->timeout_ms : c->timeout_ms;
 
 	c->max_body = rq->max_response ? rq->max_response : c->max_response;
-	curl_easy_setopt(c->easy, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+	c->end_ns = clock_monotonic_ns() + timeout_ms * CLOCK_MS_NS;
 }
 
 /* CUSTOMREQUEST must be reset for each request, since the handle is reused. */

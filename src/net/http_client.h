@@ -23,7 +23,7 @@ struct http_client_options {
 	bool insecure;                    /* do not verify the certificate */
 	bool http2_only;                  /* HTTP/2 with prior knowledge, with or without TLS */
 	unsigned int connect_ms;          /* 0: 10 s */
-	unsigned int timeout_ms;          /* of the whole exchange; 0: 30 s */
+	unsigned int timeout_ms;          /* of a request and its redirects; 0: 30 s */
 	size_t max_response;              /* bytes of body after decompression; 0: 1 MiB */
 };
 
@@ -34,7 +34,7 @@ struct http_client_request {
 	size_t n_headers;
 	const void *body; /* borrowed for the call */
 	size_t body_len;
-	unsigned int timeout_ms; /* of this request; 0: that of the client */
+	unsigned int timeout_ms; /* of this request and its redirects; 0: that of the client */
 	size_t max_response;     /* of this request; 0: that of the client */
 	/* Cancels this request when another thread sets it, within about a second; or NULL. */
 	const atomic_bool *cancelled;

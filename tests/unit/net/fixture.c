@@ -65,6 +65,10 @@ static void respond(int to, const char *answer)
 	ssize_t n;
 	int from;
 
+	if (strncmp(answer, FAKE_LATE, strlen(FAKE_LATE)) == 0) {
+		usleep(100000);
+		answer += strlen(FAKE_LATE);
+	}
 	if (strncmp(answer, FAKE_FILE, strlen(FAKE_FILE)) != 0) {
 		(void)!write(to, answer, strlen(answer));
 		return;

@@ -16,6 +16,9 @@ struct fake_server;
 /* In place of a response, before a path: a response of status 200 with the content of that file. */
 #define FAKE_FILE "file:"
 
+/* In front of a response: it is sent after 100 ms. */
+#define FAKE_LATE "late:"
+
 /* Borrows @answers and repeats the last one. Fails the test if the server cannot start. */
 struct fake_server *fake_server_new(const char *const *answers, size_t n);
 void fake_server_free(struct fake_server *s);

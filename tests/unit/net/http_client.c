@@ -253,6 +253,18 @@ static void circular_redirects_end(void **state)
 	end(&s);
 }
 
+/* Four responses after 100 ms each, none of which exceeds the limit. */
+static void redirects_take_no_longer_than_a_request_may(void **state)
+{
+	static const char *const answer =
+		FAKE_LATE "HTTP/1.1 307 There\r\nLocation: /path\r\nContent-Length: 0\r\n\r\n";
+	struct scene s;
+
+	begin(&s, &answer, 1, &(struct http_client_options){ .timeout_ms = 250 });
+	assert_int_equal(post(&s, "q"), -ETIMEDOUT);
+	end(&s);
+}
+
 static void a_silent_server_causes_a_timeout(void **state)
 {
 	static const char *const answer = FAKE_SILENCE;
@@ -326,6 +338,7 @@ TEST_GROUP(test_http_client, TEST(sends_the_body_and_returns_the_response),
 	   TEST(a_redirect_to_the_same_server_is_followed_with_the_body),
 	   TEST(a_redirect_to_another_server_is_returned),
 	   TEST(a_moved_page_is_followed_only_without_a_body), TEST(circular_redirects_end),
+	   TEST(redirects_take_no_longer_than_a_request_may),
 	   TEST(a_silent_server_causes_a_timeout), TEST(another_thread_can_cancel_a_request),
 	   TEST(refuses_unsupported_and_unsafe_requests),
 	   TEST(a_missing_file_of_certificates_is_refused_at_once))
