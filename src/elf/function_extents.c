@@ -7,7 +7,7 @@
  * gap's length however many addresses are looked up.
  *
  * Decoding takes 12 ms per MiB, and Bun has 81 MiB without CFI. A gap is therefore divided in
- * parts, when an address in them is looked up. The division of a part begins well before it, where
+ * parts, when an address in one is looked up. The division of a part begins well before it, where
  * a function probably begins: a function that was divided there wrongly still ends at its end, and
  * the next ones have their real starts.
  *
@@ -326,13 +326,16 @@ static size_t follow_function(const struct elf_span *code)
 	return at;
 }
 
-/* Where the division of @g begins, behind its base: in the middle of @gap, at a likely start. */
-static size_t first_start(const struct part *g, const struct range *gap,
+/*
+ * The offset from the base of @part at which its division begins: that of a likely start, unless
+ * the base is the beginning of @gap, where a function certainly begins.
+ */
+static size_t first_start(const struct part *part, const struct range *gap,
 			  const struct elf_span *code)
 {
 	size_t at = 0;
 
-	if (g->base > gap->start)
+	if (part->base > gap->start)
 		do
 			at += FUNCTION_ALIGN;
 		while (at < code->len && !looks_like_start(code, at));
@@ -346,18 +349,18 @@ static void advance(struct elf_span *code, size_t n)
 	code->len -= n;
 }
 
-/* Divides the part @g of @gap. Its last function may end beyond it. */
-static int divide_part(struct function_extents *fe, struct part *g, const struct range *gap)
+/* Divides @part of @gap. Its last function may end beyond it. */
+static int divide_part(struct function_extents *fe, struct part *part, const struct range *gap)
 {
-	uint64_t after = gap->end - g->code.end;
-	size_t len = (size_t)(g->code.end - g->base), at, n;
+	uint64_t after = gap->end - part->code.end;
+	size_t len = (size_t)(part->code.end - part->base), at, n;
 	struct elf_span rest;
 
 	if (after > LEAD_BYTES)
 		after = LEAD_BYTES; /* farther jumps leave the function */
-	if (elf_image_at_vaddr(fe->img, g->base, len + (size_t)after, &rest) < 0)
+	if (elf_image_at_vaddr(fe->img, part->base, len + (size_t)after, &rest) < 0)
 		return 0;
-	at = first_start(g, gap, &rest);
+	at = first_start(part, gap, &rest);
 	for (advance(&rest, at); at < len && rest.len; at += n, advance(&rest, n)) {
 		n = padding(rest.data, rest.len);
 		if (!n && vec_push(&fe->starts, (uint32_t)at) < 0)
@@ -369,7 +372,7 @@ static int divide_part(struct function_extents *fe, struct part *g, const struct
 		if (n > rest.len)
 			n = rest.len;
 	}
-	g->n = fe->starts.len - g->first;
+	part->n = fe->starts.len - part->first;
 	return 0;
 }
 
@@ -377,15 +380,15 @@ static int divide_part(struct function_extents *fe, struct part *g, const struct
 static struct part part_around(const struct range *gap, uint64_t vaddr)
 {
 	uint64_t from = vaddr - vaddr % PART_BYTES;
-	struct part g = { .code = *gap, .base = gap->start };
+	struct part part = { .code = *gap, .base = gap->start };
 
 	if (from > gap->start) {
-		g.code.start = from;
-		g.base = from - gap->start > LEAD_BYTES ? from - LEAD_BYTES : gap->start;
+		part.code.start = from;
+		part.base = from - gap->start > LEAD_BYTES ? from - LEAD_BYTES : gap->start;
 	}
 	if (gap->end - from > PART_BYTES)
-		g.code.end = from + PART_BYTES;
-	return g;
+		part.code.end = from + PART_BYTES;
+	return part;
 }
 
 static int get_part(struct function_extents *fe, const struct range *gap, uint64_t vaddr,
@@ -417,7 +420,7 @@ int function_extents_start(struct function_extents *fe, uint64_t vaddr, uint64_t
 {
 	struct eh_frame_around a = functions_around(fe, vaddr);
 	const uint32_t *starts;
-	const struct part *g;
+	const struct part *part;
 	struct range gap;
 	size_t rank;
 	int r;
@@ -428,14 +431,14 @@ int function_extents_start(struct function_extents *fe, uint64_t vaddr, uint64_t
 	}
 	if (!gap_around(fe, &a, vaddr, &gap))
 		return -ENOENT;
-	r = get_part(fe, &gap, vaddr, &g);
+	r = get_part(fe, &gap, vaddr, &part);
 	if (r < 0)
 		return r;
-	starts = fe->starts.data + g->first;
-	rank = bisect(g->n, i, g->base + starts[i] <= vaddr);
+	starts = fe->starts.data + part->first;
+	rank = bisect(part->n, i, part->base + starts[i] <= vaddr);
 	if (!rank)
 		return -ENOENT;
-	*out_start = g->base + starts[rank - 1];
+	*out_start = part->base + starts[rank - 1];
 	return 0;
 }
 

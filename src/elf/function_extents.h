@@ -34,9 +34,9 @@ DEFINE_FREEP(struct function_extents, function_extents_free)
 
 /*
  * Finds the start of the function that holds @vaddr. The result depends on nothing but the file and
- * is the same for all addresses of the function. Code without CFI is followed once, in parts of
- * some KiB, if addresses come in ascending order. Returns 0; -ENOENT if @vaddr is not in code;
- * -ENOMEM.
+ * is the same for all addresses of the function, unless that has more than 32 KiB and no CFI. Code
+ * without CFI is divided into functions in parts of 64 KiB: each once, if addresses come in
+ * ascending order. Returns 0; -ENOENT if @vaddr is not in code; -ENOMEM.
  */
 int function_extents_start(struct function_extents *fe, uint64_t vaddr, uint64_t *out_start);
 
