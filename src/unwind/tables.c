@@ -225,6 +225,11 @@ static bool evict_one(struct unwind_tables *t, uint64_t now_ns)
 	return true;
 }
 
+static uint64_t units_of(uint64_t n_rows, uint64_t n_pages)
+{
+	return n_rows + n_pages * PAGE_UNITS;
+}
+
 /* Evicts tables to make room for @file, usable after the grace period. */
 static void make_room(struct unwind_tables *t, uint32_t file, const struct unwind_pages *p,
 		      uint64_t now_ns)
@@ -232,7 +237,7 @@ static void make_room(struct unwind_tables *t, uint32_t file, const struct unwin
 	struct file_space *s = &t->space.data[file];
 	size_t before = unwind_arena_used_bytes(t->arena);
 
-	s->wanted_units = p->rows.len + (uint64_t)p->n_pages * PAGE_UNITS;
+	s->wanted_units = units_of(p->rows.len, p->n_pages);
 	while (before - unwind_arena_used_bytes(t->arena) < s->wanted_units * 4 &&
 	       evict_one(t, now_ns))
 		continue;
@@ -367,6 +372,15 @@ static int copy_pages(struct unwind_tables *t, const struct flat_table *table, u
 	return 0;
 }
 
+/* Returns true if @file is UNSWEPT and there is no room for @table next to the present one. */
+static bool has_no_room_to_sweep(const struct unwind_tables *t, uint32_t file,
+				 const struct flat_table *table)
+{
+	return file < UNWIND_FILES_MAX && t->mem.files[file].state == FILE_TABLE_UNSWEPT &&
+	       units_of(table->head.n_rows, table->head.n_pages) >
+		       unwind_arena_room_units(t->arena);
+}
+
 int64_t unwind_tables_put(struct unwind_tables *t, uint32_t file, uint32_t owner,
 			  const struct flat_table *table, uint64_t now_ns, struct err *err)
 {
@@ -375,6 +389,11 @@ int64_t unwind_tables_put(struct unwind_tables *t, uint32_t file, uint32_t owner
 	uint32_t could_add, can_add;
 	int64_t n;
 
+	/* the memory of the present table cannot be reused at once, and it is better than none */
+	if (has_no_room_to_sweep(t, file, table)) {
+		unwind_tables_give_up_sweep(t, file);
+		return err_set(err, -ENOSPC, "no space for %u unwind rows", table->head.n_rows);
+	}
 	unwind_tables_drop(t, file, now_ns);
 	could_add = can_add = rules_left(t, owner);
 	n = copy_pages(t, table, &can_add, &pages);

@@ -58,8 +58,10 @@ int64_t unwind_tables_build(struct unwind_tables *t, uint32_t file,
 /**
  * unwind_tables_put() - replace the table of file @file by one that a reader made
  *
- * The states and the result are those of unwind_tables_build(). @table was checked. The files of
- * one owner may add a quarter of the dictionary's rules; those of root (0) are not limited.
+ * The states and the result are those of unwind_tables_build(), except that an UNSWEPT file keeps
+ * the table that it has, and becomes READY, if there is no room for both. @table was checked. The
+ * files of one owner may add a quarter of the dictionary's rules; those of root (0) are not
+ * limited.
  */
 int64_t unwind_tables_put(struct unwind_tables *t, uint32_t file, uint32_t owner,
 			  const struct flat_table *table, uint64_t now_ns, struct err *err);

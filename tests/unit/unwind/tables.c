@@ -190,6 +190,26 @@ static int64_t put_program(struct fixture *f, uint32_t file, uint32_t number, ui
 	return put_program_of(f, 0, file, number, now_ns);
 }
 
+/* The table with rules for code without CFI is larger, and the one without them is not lost. */
+static void a_table_stays_if_there_is_no_room_for_a_larger_one(void **state)
+{
+	struct fixture f;
+	uint64_t n_rows;
+	uint32_t id;
+	size_t bytes;
+
+	fixture_init(&f, 1);
+	for (id = fill(&f, 0) + 1; put_program(&f, id, id, 0) > 0;)
+		assert_true(++id < UNWIND_FILES_MAX);
+	bytes = unwind_tables_file_bytes(f.t, 1, &n_rows);
+	assert_true(bytes > 0);
+	f.files[1].state = FILE_TABLE_UNSWEPT;
+	assert_int_equal(put_program(&f, 1, id, 0), -ENOSPC);
+	assert_int_equal(f.files[1].state, FILE_TABLE_READY);
+	assert_int_equal(unwind_tables_file_bytes(f.t, 1, &n_rows), bytes);
+	fixture_fini(&f);
+}
+
 static uint32_t count_rules(const struct fixture *f)
 {
 	struct unwind_tables_stats st;
@@ -298,4 +318,5 @@ TEST_GROUP(test_tables, TEST(one_user_cannot_exhaust_the_rules),
 	   TEST(rules_without_room_are_counted), TEST(rules_of_a_storm_of_programs_are_forgotten),
 	   TEST(a_file_is_ready_once_its_rows_are_in_place), TEST(refuses_ids_out_of_range),
 	   TEST(the_table_unused_for_longest_makes_room_for_another),
+	   TEST(a_table_stays_if_there_is_no_room_for_a_larger_one),
 	   TEST(dropping_a_table_voids_cached_rules))
