@@ -44,10 +44,10 @@ void scrape_kept_use(struct scrape_kept *k, const char *url, uint64_t round)
 		k->data[i].round = round;
 }
 
-int scrape_kept_put(struct scrape_kept *k, const char *url, struct buf *body, int64_t came_ns,
+int scrape_kept_put(struct scrape_kept *k, const char *url, struct buf *body, int64_t arrived_ns,
 		    uint64_t round)
 {
-	struct scrape_body new = { .body = *body, .came_ns = came_ns, .round = round };
+	struct scrape_body new = { .body = *body, .arrived_ns = arrived_ns, .round = round };
 	size_t i = index_of(k, url);
 	int r;
 

@@ -13,8 +13,8 @@
 struct scrape_body {
 	char *url;
 	struct buf body;
-	int64_t came_ns; /* CLOCK_BOOTTIME, which cannot be set */
-	uint64_t round;  /* of scrape_kept_use() */
+	int64_t arrived_ns; /* by CLOCK_BOOTTIME, which cannot be set */
+	uint64_t round;     /* of scrape_kept_use() */
 };
 
 struct scrape_kept {
@@ -34,7 +34,7 @@ void scrape_kept_use(struct scrape_kept *k, const char *url, uint64_t round);
  * Stores a body in the place of the one before. Takes the content of @body, also on failure, after
  * which there is none. Returns 0 or -ENOMEM.
  */
-int scrape_kept_put(struct scrape_kept *k, const char *url, struct buf *body, int64_t came_ns,
+int scrape_kept_put(struct scrape_kept *k, const char *url, struct buf *body, int64_t arrived_ns,
 		    uint64_t round);
 
 /* Frees the bodies that were neither used nor stored in @round or later. */

@@ -76,7 +76,7 @@ struct scraper {
 	size_t n_requests;
 	struct scrape_kept kept;
 	uint64_t arriving_bytes, round;
-	int64_t begun_ns; /* the round, CLOCK_BOOTTIME */
+	int64_t begun_ns; /* of the round, by CLOCK_BOOTTIME */
 	struct state states[SCRAPE_TARGETS_MAX];
 	size_t n_states;
 	bool has_bad_file, has_no_pods;
@@ -343,7 +343,7 @@ static int take_profile(struct scraper *s, struct request *q, struct err *err)
 		.timeout_ms = READ_MS,
 	};
 	int64_t now_ns = (int64_t)clock_ns(CLOCK_BOOTTIME);
-	int64_t since_ns = before ? before->came_ns : s->begun_ns;
+	int64_t since_ns = before ? before->arrived_ns : s->begun_ns;
 	struct profile_types types = { 0 };
 	int r = profile_client_read(s->readers, &query, &types, err);
 

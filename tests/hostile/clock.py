@@ -15,7 +15,7 @@ from pprof import fields, get
 from web_server import WebServer, respond
 
 HOUR_NS = 3600 * 10**9
-STEPS_H = (-5, 11)  # the kernel does not take part in the steps, so older files would be removed
+STEPS_H = (-5, 11)  # less than the default of max-age: files have the times of the kernel, whose clock stays
 TOLERANCE_NS = HOUR_NS // 4  # less than a step, and more than a busy machine needs to write a window
 FOREVER_MS = 100000000
 SHIM = os.path.join(attack.TOP, "tests", "server", "clock_shim.c")

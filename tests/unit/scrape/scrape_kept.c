@@ -21,7 +21,7 @@ static void the_last_body_of_each_url_is_kept(void **state)
 	put(&k, "a", "three", 2);
 	assert_int_equal(k.len, 2);
 	assert_memory_equal(scrape_kept_find(&k, "a")->body.data, "three", 5);
-	assert_int_equal(scrape_kept_find(&k, "a")->came_ns, 7);
+	assert_int_equal(scrape_kept_find(&k, "a")->arrived_ns, 7);
 	assert_null(scrape_kept_find(&k, "c"));
 	scrape_kept_fini(&k);
 }
