@@ -57,6 +57,7 @@ static void a_flow_with_many_requests_delays_another_by_one_turn(void **state)
 {
 	struct http_request many[N] = { 0 }, one = { .flow = 7 };
 	struct http_pool *p = open_pool(2 * N);
+	int nice;
 
 	assert_int_equal(http_pool_put(p, &many[0]), 0);
 	wait_until_running(p);
@@ -67,7 +68,9 @@ static void a_flow_with_many_requests_delays_another_by_one_turn(void **state)
 	http_pool_close(p);
 	assert_int_equal(ran.n, N);
 	assert_true(ran.order[1] == 7 || ran.order[2] == 7);
-	assert_int_equal(ran.nice, getpriority(PRIO_PROCESS, 0) + 3);
+	/* 19 is the greatest nice value */
+	nice = getpriority(PRIO_PROCESS, 0) + 3;
+	assert_int_equal(ran.nice, nice < 19 ? nice : 19);
 }
 
 static void a_flow_fills_half_of_the_queue_at_most(void **state)
