@@ -13,7 +13,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/base64.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -21,12 +20,12 @@
 #include "export/post_job.h"
 #include "export/sink.h"
 #include "fetch/pem.h"
+#include "fetch/secret_file.h"
 #include "roles/memfd.h"
 #include "roles/pool.h"
 
 enum {
 	TIMEOUT_MS = 10000,
-	SECRET_MAX = 16384,
 	START_MS = 5000,    /* wait for an exporter to be started */
 	OVERHEAD_MS = 2000, /* of an exporter, besides the time of the request */
 };
@@ -175,30 +174,21 @@ int post_new(struct post **out, const struct post_options *opt, struct err *err)
 	return 0;
 }
 
-/*
- * Reads the only line of a file; trailing white space is ignored. O_NONBLOCK: a named pipe in its
- * place must not block the thread.
- */
-static int read_secret(const char *path, char out[SECRET_MAX], struct err *err)
+/* O_NONBLOCK: a named pipe in place of the file must not block the thread. */
+static int read_secret(const char *path, char out[SECRET_FILE_MAX], struct err *err)
 {
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	ssize_t n = fd < 0 ? -1 : read(fd, out, SECRET_MAX);
 
-	if (n < 0)
+	if (fd < 0)
 		return err_set(err, -errno, "cannot read \"%.100s\": %s", path, strerror(errno));
-	while (n && strchr(" \t\r\n", out[n - 1]))
-		n--;
-	if (!n || n == SECRET_MAX || memchr(out, '\n', (size_t)n) || memchr(out, 0, (size_t)n))
-		return err_set(err, -EINVAL, "\"%.100s\" must contain exactly one line", path);
-	out[n] = 0;
-	return 0;
+	return secret_file_read(fd, path, out, err);
 }
 
 /* Formats the Authorization header; *@out is NULL without credentials. */
 static int authorization(const struct post *p, char **out, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf header = { 0 };
-	char room[SECRET_MAX];
+	char room[SECRET_FILE_MAX];
 	const char *secret = p->secret;
 	int r;
 
@@ -211,12 +201,7 @@ static int authorization(const struct post *p, char **out, struct err *err)
 			return r;
 		secret = room;
 	}
-	buf_put_str(&header, p->is_basic ? "Authorization: Basic " : "Authorization: Bearer ");
-	if (p->is_basic)
-		base64_encode(secret, strlen(secret), &header);
-	else
-		buf_put_str(&header, secret);
-	buf_put_byte(&header, 0);
+	secret_file_header(secret, p->is_basic, &header);
 	if (buf_error(&header))
 		return -ENOMEM;
 	*out = (char *)steal_ptr(&header.data);

@@ -66,6 +66,24 @@ static void files_that_cannot_be_read_are_errors(void **state)
 	pem_close(&p);
 }
 
+static void a_key_is_refused_once_others_may_access_it(void **state)
+{
+	struct err err = { 0 };
+	struct pem p = PEM_NONE;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/key.pem", (char *)*state);
+	write_file(path, "key");
+	assert_int_equal(pem_open_secret(&p, path, NULL), 0);
+	assert_copy(&p, "key");
+	assert_int_equal(chmod(path, 0644), 0);
+	assert_int_equal(pem_refresh(&p, &err), -EACCES);
+	assert_non_null(strstr(err.msg, "other users may access it"));
+	assert_int_equal(chmod(path, 0640), 0);
+	assert_int_equal(pem_refresh(&p, NULL), 0);
+	pem_close(&p);
+}
+
 static void without_a_path_there_is_no_copy(void **state)
 {
 	struct pem p;
@@ -79,4 +97,6 @@ static void without_a_path_there_is_no_copy(void **state)
 #define DIR_TEST(fn) cmocka_unit_test_setup_teardown(fn, tempdir_make, tempdir_remove)
 
 TEST_GROUP(test_pem, DIR_TEST(a_copy_is_renewed_when_the_file_changes),
-	   DIR_TEST(files_that_cannot_be_read_are_errors), TEST(without_a_path_there_is_no_copy))
+	   DIR_TEST(files_that_cannot_be_read_are_errors),
+	   DIR_TEST(a_key_is_refused_once_others_may_access_it),
+	   TEST(without_a_path_there_is_no_copy))
