@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "fetch/fetch_files.h"
 #include "fetch/fetch_message.h"
 #include "net/http_client.h"
 #include "roles/role.h"
@@ -27,6 +28,7 @@ enum {
 struct all {
 	struct role_call *call;
 	const struct fetch_all_request *request;
+	const char *headers[FETCH_HEADERS_MAX];
 	const char *urls[FETCH_ALL_MAX];
 	atomic_uint next;
 };
@@ -74,6 +76,8 @@ static int get(struct download *d, struct http_client *http, struct err *err)
 {
 	const struct http_client_request rq = {
 		.url = d->all->urls[d->index],
+		.headers = d->all->headers,
+		.n_headers = d->all->request->n_headers,
 		.on_body = send_body,
 		.ctx = d,
 	};
@@ -85,7 +89,8 @@ static int get(struct download *d, struct http_client *http, struct err *err)
 
 static void download(struct all *all, uint32_t index)
 {
-	const struct http_client_options opt = {
+	const struct role_call *call = all->call;
+	struct http_client_options opt = {
 		.connect_ms = all->request->timeout_ms,
 		.timeout_ms = all->request->timeout_ms,
 		.max_response = REJECTED_BYTES,
@@ -93,8 +98,11 @@ static void download(struct all *all, uint32_t index)
 	struct download d = { all, index, all->request->max_bytes };
 	_cleanup_(http_client_freep) struct http_client *http = NULL;
 	struct err err = { 0 };
-	int r = http_client_new(&http, &opt, &err);
+	struct fetch_file_paths paths;
+	int r = fetch_files_use(all->request->files, call->fds, call->n_fds, &paths, &opt);
 
+	if (r == 0)
+		r = http_client_new(&http, &opt, &err);
 	send_end(&d, r < 0 ? r : get(&d, http, &err), &err);
 }
 
@@ -108,16 +116,19 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Returns 0, or -EINVAL if the texts are not as many URLs. */
-static int find_urls(struct all *all)
+/* Returns 0, or -EINVAL if the texts are not as many headers and URLs. */
+static int find_texts(struct all *all)
 {
-	const char *p = all->request->urls;
+	const struct fetch_all_request *q = all->request;
+	const char *p = q->texts;
 	const char *end = (const char *)all->call->request + all->call->request_len;
-	uint32_t n = 0;
+	uint64_t n = 0, n_all = (uint64_t)q->n_headers + q->n;
 
-	for (; p < end && n < FETCH_ALL_MAX && memchr(p, 0, (size_t)(end - p)); p += strlen(p) + 1)
-		all->urls[n++] = p;
-	return p == end && n && n == all->request->n ? 0 : -EINVAL;
+	if (q->n_headers > FETCH_HEADERS_MAX || !q->n || q->n > FETCH_ALL_MAX)
+		return -EINVAL;
+	for (; p < end && n < n_all && memchr(p, 0, (size_t)(end - p)); p += strlen(p) + 1, n++)
+		*(n < q->n_headers ? &all->headers[n] : &all->urls[n - q->n_headers]) = p;
+	return p == end && n == n_all ? 0 : -EINVAL;
 }
 
 /* The resolver's threads get the default size, and virtual memory counts as this role's heap. */
@@ -150,7 +161,7 @@ static void run(struct all *all)
 int fetch_all_job(struct role_call *call)
 {
 	struct all all = { .call = call, .request = call->request };
-	int r = find_urls(&all);
+	int r = find_texts(&all);
 
 	if (r < 0)
 		return r;

@@ -2,22 +2,18 @@
 /*
  * Each request has a client of its own: requests are rare, and the certificates that one accepts
  * may not be those of the next.
- *
- * libcurl with GnuTLS reads certificates from paths only, which is why they are a memory file: any
- * process may open one through its own /proc/self/fd.
  */
 #include "fetch/fetch_job.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/err.h"
+#include "fetch/fetch_files.h"
 #include "fetch/fetch_message.h"
 #include "net/http_client.h"
 #include "roles/role.h"
 
-enum { HEADERS_MAX = 16, REJECTED_BYTES = 64 << 10 };
+enum { REJECTED_BYTES = 64 << 10 };
 
 struct body {
 	struct role_call *call;
@@ -26,13 +22,13 @@ struct body {
 
 /* Sets the URL and the headers of the request. Returns 0 or -EINVAL. */
 static int read_texts(const struct role_call *call, struct http_client_request *rq,
-		      const char *headers[HEADERS_MAX])
+		      const char *headers[FETCH_HEADERS_MAX])
 {
 	const struct fetch_request *q = call->request;
 
 	return http_client_request_texts(rq, q->texts,
 					 (const char *)call->request + call->request_len, headers,
-					 HEADERS_MAX);
+					 FETCH_HEADERS_MAX);
 }
 
 static int send_body(void *ctx, const void *data, size_t len)
@@ -53,15 +49,10 @@ static int open_client(const struct role_call *call, struct http_client **out, s
 		.timeout_ms = q->timeout_ms,
 		.max_response = REJECTED_BYTES, /* of bodies that are not passed on */
 	};
-	char path[32];
+	struct fetch_file_paths paths;
+	int r = fetch_files_use(q->files, call->fds, call->n_fds, &paths, &opt);
 
-	if (call->n_fds != (q->flags & FETCH_HAS_CA ? 1 : 0))
-		return -EINVAL;
-	if (call->n_fds) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", call->fds[0]);
-		opt.ca_file = path;
-	}
-	return http_client_new(out, &opt, err);
+	return r < 0 ? r : http_client_new(out, &opt, err);
 }
 
 /* Returns the status of the response or -errno. */
@@ -69,7 +60,7 @@ static int get(struct role_call *call, struct err *err)
 {
 	const struct fetch_request *q = call->request;
 	struct body body = { .call = call, .left = q->max_bytes };
-	const char *headers[HEADERS_MAX];
+	const char *headers[FETCH_HEADERS_MAX];
 	struct http_client_request rq = {
 		.any_redirect = q->flags & FETCH_ANY_REDIRECT,
 		.on_body = send_body,

@@ -14,18 +14,19 @@ struct err;
 enum { FETCH_GET = 0x100, FETCH_BODY = 0x101, FETCH_GET_ALL = 0x102, FETCH_END = 0x103 };
 
 /* URLs of one FETCH_GET_ALL. */
-enum { FETCH_ALL_MAX = 320 };
+enum { FETCH_ALL_MAX = 320, FETCH_HEADERS_MAX = 16 };
 
 enum fetch_flags {
 	FETCH_INSECURE = 1u << 0,     /* do not verify the certificate */
 	FETCH_ANY_REDIRECT = 1u << 1, /* redirects may lead to other servers */
-	FETCH_HAS_CA = 1u << 2,       /* the descriptor of the request is a file of CAs, in PEM */
 };
 
 struct fetch_request {
 	uint64_t max_bytes; /* of the body */
 	uint32_t timeout_ms;
 	uint32_t flags;
+	uint32_t files; /* bits 1 << enum fetch_file; the descriptors of the request */
+	uint32_t reserved;
 	/* The URL and headers, each with a NUL, up to the end of the request. */
 	char texts[];
 };
@@ -49,8 +50,10 @@ const struct fetch_reply *fetch_check_reply(const void *data, size_t len, int re
 struct fetch_all_request {
 	uint64_t max_bytes;
 	uint32_t timeout_ms;
-	uint32_t n;  /* URLs, 1 to FETCH_ALL_MAX */
-	char urls[]; /* each with a NUL */
+	uint32_t n;         /* URLs, 1 to FETCH_ALL_MAX */
+	uint32_t n_headers; /* of each request, up to FETCH_HEADERS_MAX */
+	uint32_t files;     /* as in struct fetch_request, for all of them */
+	char texts[];       /* headers, then URLs, each with a NUL */
 };
 
 /* FETCH_BODY of FETCH_GET_ALL begins with this. */

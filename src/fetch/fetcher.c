@@ -6,6 +6,7 @@
 #include "fetch/fetcher.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ enum {
 	MEMORY = 64 << 20,
 	ABANDONED_MAX = 4,
 	OVERHEAD_MS = 2000, /* of the process, besides the time of the request */
-	POLL_MS = 250,      /* between two looks at fetch_all.cancelled */
+	POLL_MS = 250,      /* between two looks at whether the call was cancelled */
 };
 
 struct fetcher {
@@ -40,6 +41,11 @@ int fetcher_new(struct fetcher **out, const struct role *role, struct role_launc
 	f->launcher = launcher;
 	*out = f;
 	return 0;
+}
+
+int fetcher_new_like(struct fetcher **out, const struct fetcher *other)
+{
+	return fetcher_new(out, other->role, other->launcher);
 }
 
 void fetcher_free(struct fetcher *f)
@@ -93,8 +99,8 @@ static int encode(const struct fetch *q, struct buf *out)
 		.max_bytes = q->max_bytes,
 		.timeout_ms = q->timeout_ms,
 		.flags = (q->insecure ? FETCH_INSECURE : 0) |
-			 (q->any_redirect ? FETCH_ANY_REDIRECT : 0) |
-			 (q->ca_fd >= 0 ? FETCH_HAS_CA : 0),
+			 (q->any_redirect ? FETCH_ANY_REDIRECT : 0),
+		.files = q->ca_fd >= 0 ? 1u << FETCH_CA : 0,
 	};
 
 	buf_put(out, &fixed, sizeof(fixed));
@@ -148,6 +154,7 @@ int fetcher_get(struct fetcher *f, const struct fetch *q, struct err *err)
 /* The process is not trusted: a URL ends once, and its body has a limit here too. */
 struct batch {
 	const struct fetch_all *q;
+	struct role_exchange *exchange; /* NULL: it has ended, or never began */
 	uint64_t left[FETCH_ALL_MAX];
 	bool has_ended[FETCH_ALL_MAX];
 };
@@ -184,73 +191,129 @@ static int on_batch_part(void *ctx, uint32_t kind, const void *data, size_t len)
 				   : -EBADMSG;
 }
 
-static int encode_all(const struct fetch_all *q, struct buf *out)
+static void put_texts(struct buf *out, const char *const *texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		buf_put(out, texts[i], strlen(texts[i]) + 1);
+}
+
+static int encode_all(const struct fetch_all *q, uint32_t files, struct buf *out)
 {
 	const struct fetch_all_request fixed = {
 		.max_bytes = q->max_bytes,
 		.timeout_ms = q->timeout_ms,
 		.n = (uint32_t)q->n,
+		.n_headers = (uint32_t)q->n_headers,
+		.files = files,
 	};
 
 	buf_put(out, &fixed, sizeof(fixed));
-	for (size_t i = 0; i < q->n; i++)
-		buf_put(out, q->urls[i], strlen(q->urls[i]) + 1);
+	put_texts(out, q->headers, q->n_headers);
+	put_texts(out, q->urls, q->n);
 	return buf_error(out);
 }
 
-/* Returns the result of the job, or -errno. */
-static int wait_for_all(struct role_exchange *x, const struct fetch_all *q)
-{
-	int r;
-
-	while ((r = role_exchange_poll(x, POLL_MS)) == -EAGAIN)
-		if (q->cancelled && atomic_load(q->cancelled))
-			return -ECANCELED;
-	return r < 0 ? r : role_exchange_reply(x)->result;
-}
-
 /* Ends the URLs that a process did not end, because it died or was none. */
-static void end_others(struct batch *b, int r, const char *why)
+static void batch_end(struct batch *b, int r, const char *why)
 {
+	role_exchange_end(b->exchange);
+	b->exchange = NULL;
 	for (size_t i = 0; i < b->q->n; i++)
 		if (!b->has_ended[i])
 			b->q->end(b->q->ctx, i, r, why);
 }
 
-static int run_all(struct fetcher *f, struct batch *b, struct err *err)
+static int batch_send(struct batch *b, struct err *err)
 {
 	_cleanup_(buf_fini) struct buf request = { 0 };
-	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
+	const struct fetch_all *q = b->q;
+	int fds[FETCH_FILES];
 	struct role_request rq = {
 		.kind = FETCH_GET_ALL,
-		.timeout_ms = b->q->timeout_ms + OVERHEAD_MS,
+		.fds = fds,
+		.timeout_ms = q->timeout_ms + OVERHEAD_MS,
 		.part = on_batch_part,
 		.ctx = b,
 	};
-	int r = encode_all(b->q, &request);
+	int r = encode_all(q, fetch_files_list(q->files, fds, &rq.n_fds), &request);
 
 	rq.data = request.data;
 	rq.len = request.len;
 	if (r == 0)
-		r = start(f, err);
+		r = start(q->fetcher, err);
 	if (r == 0)
-		r = role_pool_start(f->pool, &rq, OVERHEAD_MS, &x);
-	return r < 0 ? r : wait_for_all(x, b->q);
+		r = role_pool_start(q->fetcher->pool, &rq, OVERHEAD_MS, &b->exchange);
+	if (request.data)
+		explicit_bzero(request.data, request.len);
+	return r;
 }
 
-int fetcher_get_all(struct fetcher *f, const struct fetch_all *q, struct err *err)
+static void batch_start(struct batch *b, const struct fetch_all *q)
 {
-	struct batch b = { .q = q };
+	struct err err = { 0 };
 	int r;
 
-	if (!q->n || q->n > FETCH_ALL_MAX)
-		return err_set(err, -EINVAL, "%zu URLs: expected 1 to %d", q->n, FETCH_ALL_MAX);
+	*b = (struct batch){ .q = q };
 	for (size_t i = 0; i < q->n; i++)
-		b.left[i] = q->max_bytes;
-	r = run_all(f, &b, err);
+		b->left[i] = q->max_bytes;
+	r = batch_send(b, &err);
 	if (r < 0)
-		err_set(err, r, "%s", strerror(-r));
-	if (r != -ECANCELED)
-		end_others(&b, r < 0 ? r : -EBADMSG, r < 0 && err ? err->msg : "no result");
-	return r;
+		batch_end(b, r, err.msg[0] ? err.msg : strerror(-r));
+}
+
+/* Handles what has come. A process that has replied may still have left URLs without an end. */
+static void batch_turn(struct batch *b)
+{
+	int r = role_exchange_poll(b->exchange, 0);
+
+	if (r == -EAGAIN)
+		return;
+	if (r == 0)
+		r = role_exchange_reply(b->exchange)->result;
+	batch_end(b, r < 0 ? r : -EBADMSG, r < 0 ? strerror(-r) : "no result");
+}
+
+/* Waits for any of them, at most for POLL_MS, and handles what has come. False: all have ended. */
+static bool turn(struct batch *batches, size_t n)
+{
+	struct pollfd fds[FETCH_BATCHES_MAX];
+	nfds_t n_fds = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (batches[i].exchange)
+			fds[n_fds++] = (struct pollfd){ .fd = role_exchange_fd(batches[i].exchange),
+							.events = POLLIN };
+	if (!n_fds)
+		return false;
+	(void)poll(fds, n_fds, POLL_MS); /* errors are those of the exchanges */
+	for (size_t i = 0; i < n; i++)
+		if (batches[i].exchange)
+			batch_turn(&batches[i]);
+	return true;
+}
+
+static bool is_valid(const struct fetch_all *q, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!q[i].n || q[i].n > FETCH_ALL_MAX || q[i].n_headers > FETCH_HEADERS_MAX)
+			return false;
+	return n && n <= FETCH_BATCHES_MAX;
+}
+
+int fetcher_get_all(const struct fetch_all *q, size_t n, const atomic_bool *cancelled)
+{
+	struct batch batches[FETCH_BATCHES_MAX];
+
+	if (!is_valid(q, n))
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		batch_start(&batches[i], &q[i]);
+	while (turn(batches, n)) {
+		if (!cancelled || !atomic_load(cancelled))
+			continue;
+		for (size_t i = 0; i < n; i++)
+			role_exchange_end(batches[i].exchange);
+		return -ECANCELED;
+	}
+	return 0;
 }

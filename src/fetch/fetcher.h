@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "fetch/fetch_files.h"
 
 struct err;
 struct fetcher;
@@ -24,6 +25,8 @@ struct role_launcher;
  * are borrowed. Returns 0 or -ENOMEM.
  */
 int fetcher_new(struct fetcher **out, const struct role *role, struct role_launcher *launcher);
+/* One with the same role and launcher and a process of its own. Returns the same. */
+int fetcher_new_like(struct fetcher **out, const struct fetcher *other);
 /* Ends its process. No request may be under way. NULL is fine. */
 void fetcher_free(struct fetcher *f);
 
@@ -55,27 +58,36 @@ struct fetch {
  */
 int fetcher_get(struct fetcher *f, const struct fetch *q, struct err *err);
 
+/* Requests that one process sends. All of them carry the headers and use the files. */
 struct fetch_all {
-	const char *const *urls; /* those with slow responses first */
-	size_t n;                /* 1 to FETCH_ALL_MAX (fetch_message.h) */
-	unsigned int timeout_ms; /* of each; failures to resolve names too */
-	uint64_t max_bytes;      /* of each body */
+	struct fetcher *fetcher;
+	const char *const *urls;    /* those with slow responses first */
+	size_t n;                   /* 1 to FETCH_ALL_MAX (fetch_message.h) */
+	const char *const *headers; /* "Name: value" */
+	size_t n_headers;           /* up to FETCH_HEADERS_MAX */
+	int files[FETCH_FILES];     /* memory files in PEM (pem.h); -1: none, the system's CAs */
+	unsigned int timeout_ms;    /* of each; failures to resolve names too */
+	uint64_t max_bytes;         /* of each body */
 	/* Receives the body of URL @index in pieces if its status is 200. */
 	void (*body)(void *ctx, size_t index, const void *data, size_t len);
 	/* The request of URL @index has ended: a status, or -errno with the reason in @why. */
 	void (*end)(void *ctx, size_t index, int result, const char *why);
 	void *ctx;
-	/* Ends the call early, within half a second, once another thread sets it. */
-	const atomic_bool *cancelled;
 };
+
+/* Batches of one fetcher_get_all(). */
+enum { FETCH_BATCHES_MAX = 8 };
 
 /**
  * fetcher_get_all() - send GET requests to many URLs at the same time
  *
- * Everything that @q points to is borrowed for the call. end() is called once for each URL, also
- * after a failure of all, unless the call was cancelled. Names are resolved, redirects are followed
- * to the same server only, and certificates are verified.
+ * Sends the @n batches of @q, up to FETCH_BATCHES_MAX, each through a fetcher that no other one
+ * uses, so that no process sees the credentials of a batch that is not its own. Everything that
+ * @q points to is borrowed for the call. end() is called once for each URL, also after a failure of
+ * all, unless the call was cancelled. Callbacks run in the caller's thread. Names are resolved,
+ * redirects are followed to the same server only, and certificates are verified. The call ends
+ * within half a second once another thread sets @cancelled.
  *
- * Return: 0; -EMSGSIZE if the URLs are too long together; -ECANCELED; otherwise as fetcher_get().
+ * Return: 0; -ECANCELED; -EINVAL for a number of batches, URLs or headers beyond its limit.
  */
-int fetcher_get_all(struct fetcher *f, const struct fetch_all *q, struct err *err);
+int fetcher_get_all(const struct fetch_all *q, size_t n, const atomic_bool *cancelled);

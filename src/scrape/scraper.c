@@ -402,21 +402,21 @@ static void publish_targets(struct scraper *s)
 static void send_requests(struct scraper *s)
 {
 	const char *urls[REQUESTS_MAX];
-	struct fetch_all q = {
+	const struct fetch_all q = {
+		.fetcher = s->opts.fetcher,
 		.urls = urls,
 		.n = s->n_requests,
+		.files = { -1, -1, -1 },
 		.timeout_ms = (unsigned int)(s->config->interval_ns / CLOCK_MS_NS),
 		.max_bytes = PROFILE_BODY_MAX,
 		.body = on_body,
 		.end = on_end,
 		.ctx = s,
-		.cancelled = &s->stop,
 	};
-	struct err err = { 0 };
 
 	for (size_t i = 0; i < s->n_requests; i++)
 		urls[i] = s->requests[i].url;
-	(void)fetcher_get_all(s->opts.fetcher, &q, &err); /* on_end() has counted failures */
+	(void)fetcher_get_all(&q, 1, &s->stop); /* on_end() has counted failures */
 	for (size_t i = 0; i < s->n_requests; i++)
 		drop_body(s, &s->requests[i]);
 }

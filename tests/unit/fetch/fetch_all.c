@@ -48,16 +48,17 @@ static int get_all(struct results *r, const char *const *urls, size_t n, unsigne
 {
 	struct fetcher *f = fixture_fetcher();
 	const struct fetch_all q = {
+		.fetcher = f,
 		.urls = urls,
 		.n = n,
+		.files = { -1, -1, -1 },
 		.timeout_ms = timeout_ms,
 		.max_bytes = 100,
 		.body = on_body,
 		.end = on_end,
 		.ctx = r,
-		.cancelled = &r->cancelled,
 	};
-	int result = fetcher_get_all(f, &q, NULL);
+	int result = fetcher_get_all(&q, 1, &r->cancelled);
 
 	fetcher_free(f);
 	return result;
@@ -167,6 +168,48 @@ static void a_large_body_ends_its_request_only(void **state)
 	free(urls[1]);
 }
 
+static void each_batch_has_its_own_process_and_headers(void **state)
+{
+	static const char *const good[] = { OK "text" }, *const header[] = { "X-Secret: one" };
+	struct fake_server *with = fake_server_new(good, 1), *without = fake_server_new(good, 1);
+	char *a = fake_server_url(with, "/"), *b = fake_server_url(without, "/");
+	const char *url_a[] = { a, a }, *url_b[] = { b };
+	_cleanup_(results_fini) struct results ra = { 0 }, rb = { 0 };
+	struct fetcher *f = fixture_fetcher(), *g;
+	struct fetch_all q[] = {
+		{ .fetcher = f,
+		  .urls = url_a,
+		  .n = 2,
+		  .headers = header,
+		  .n_headers = 1,
+		  .ctx = &ra },
+		{ .urls = url_b, .n = 1, .ctx = &rb },
+	};
+
+	assert_int_equal(fetcher_new_like(&g, f), 0);
+	q[1].fetcher = g;
+	for (int i = 0; i < 2; i++) {
+		q[i].timeout_ms = PATIENCE_MS;
+		q[i].max_bytes = 100;
+		q[i].body = on_body;
+		q[i].end = on_end;
+		memset(q[i].files, 0xff, sizeof(q[i].files));
+	}
+	assert_int_equal(fetcher_get_all(q, 2, NULL), 0);
+	assert_int_equal(ra.results[0], 200);
+	assert_int_equal(ra.results[1], 200);
+	assert_int_equal(rb.results[0], 200);
+	for (size_t i = 0; i < 2; i++)
+		assert_non_null(strstr(fake_server_request(with, i), "X-Secret: one"));
+	assert_null(strstr(fake_server_request(without, 0), "X-Secret"));
+	fetcher_free(f);
+	fetcher_free(g);
+	fake_server_free(with);
+	fake_server_free(without);
+	free(a);
+	free(b);
+}
+
 static void the_number_of_urls_is_limited(void **state)
 {
 	static const char *urls[FETCH_ALL_MAX + 1];
@@ -195,5 +238,6 @@ static void pieces_and_ends_are_checked(void **state)
 
 TEST_GROUP(test_fetch_all, TEST(each_url_has_its_own_result), TEST(more_urls_than_threads_all_end),
 	   TEST(a_silent_server_delays_no_other_one), TEST(a_silent_server_times_out),
-	   TEST(a_large_body_ends_its_request_only), TEST(the_number_of_urls_is_limited),
+	   TEST(a_large_body_ends_its_request_only),
+	   TEST(each_batch_has_its_own_process_and_headers), TEST(the_number_of_urls_is_limited),
 	   TEST(pieces_and_ends_are_checked))
