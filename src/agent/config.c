@@ -16,6 +16,7 @@
 #include "options/arguments.h"
 #include "options/config_file.h"
 #include "sampler/cpu_list.h"
+#include "scrape/scrape_auth.h"
 #include "scrape/scrape_targets.h"
 #include "scrape/scrape_types.h"
 #include "symbol/symbol_cache.h"
@@ -28,10 +29,12 @@ const struct option_spec agent_config_options[] = {
 	      check_)                                                                              \
 	OPTION(kind_, letter_, name_, arg_, field, help_, .preset = preset_, .min = min_,          \
 	       .max = max_, .flags = flags_, .details = details_, .check = check_),
-#define X(...)               ENTRY(0, __VA_ARGS__, NULL)
-#define FIXED(...)           ENTRY(OPTION_FIXED, __VA_ARGS__, NULL)
-#define CHECKED(check_, ...) ENTRY(0, __VA_ARGS__, check_)
+#define X(...)                            ENTRY(0, __VA_ARGS__, NULL)
+#define FIXED(...)                        ENTRY(OPTION_FIXED, __VA_ARGS__, NULL)
+#define CHECKED(check_, ...)              ENTRY(0, __VA_ARGS__, check_)
+#define CHECKED_WITH(flags_, check_, ...) ENTRY(flags_, __VA_ARGS__, check_)
 #include "agent/config.def"
+#undef CHECKED_WITH
 #undef CHECKED
 #undef FIXED
 #undef X

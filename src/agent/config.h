@@ -27,10 +27,12 @@ struct err;
 
 struct agent_config {
 #define HEADING(title)
-#define X(kind, field, ...) CONFIG_TYPE_##kind field;
-#define FIXED(...)          X(__VA_ARGS__)
-#define CHECKED(check, ...) X(__VA_ARGS__)
+#define X(kind, field, ...)             CONFIG_TYPE_##kind field;
+#define FIXED(...)                      X(__VA_ARGS__)
+#define CHECKED(check, ...)             X(__VA_ARGS__)
+#define CHECKED_WITH(flags, check, ...) X(__VA_ARGS__)
 #include "agent/config.def"
+#undef CHECKED_WITH
 #undef CHECKED
 #undef FIXED
 #undef X

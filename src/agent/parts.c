@@ -71,7 +71,8 @@ static int make_plan(struct agent_parts *p, const struct agent_parts_opts *o, st
 	needs.fixed_bytes = maps.fixed_bytes;
 	needs.per_cpu_bytes = maps.per_cpu_bytes;
 	needs.n_cpus = maps.n_cpus;
-	needs.scrape_bytes = setup_scrapes(c) ? SCRAPE_BYTES : 0;
+	if (setup_scrapes(c)) /* each of the credentials has a process that downloads */
+		needs.scrape_bytes = SCRAPE_BYTES + c->scrape_auth.len * SCRAPE_DOWNLOADS_BYTES;
 	needs.hung_are_released = killed_are_released();
 	return memory_plan_make(&p->plan, &needs, err);
 }

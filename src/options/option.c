@@ -114,14 +114,19 @@ static int refuse(const struct option_spec *o, const char *label, const char *te
 		  const struct err *why, struct err *err)
 {
 	struct buf reason = { 0 };
+	int len;
 
 	buf_put_str(&reason, why->msg);
 	if (!why->msg[0]) {
 		buf_put_str(&reason, "expected ");
 		put_expected(&reason, o);
 	}
-	err_set(err, code, "%.40s \"%.60s\": %.*s", label, text,
-		buf_error(&reason) ? 0 : (int)reason.len, (const char *)reason.data);
+	len = buf_error(&reason) ? 0 : (int)reason.len;
+	if (o->flags & OPTION_MAY_BE_SECRET)
+		err_set(err, code, "%.40s: %.*s", label, len, (const char *)reason.data);
+	else
+		err_set(err, code, "%.40s \"%.60s\": %.*s", label, text, len,
+			(const char *)reason.data);
 	buf_fini(&reason);
 	return code;
 }

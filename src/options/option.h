@@ -42,6 +42,7 @@ enum option_flags {
 	OPTION_LAZY_PRESET = 1u << 1,
 	OPTION_FIXED = 1u << 2, /* a running process cannot change it; see option_set_keep() */
 	OPTION_OPTIONAL_VALUE = 1u << 3, /* of an OPTION_CHOICE: without a value, the first word */
+	OPTION_MAY_BE_SECRET = 1u << 4,  /* errors do not show a wrong value */
 };
 
 struct option_texts {

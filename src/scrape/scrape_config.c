@@ -6,13 +6,19 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/file_contents.h"
 #include "metadata/kubelet.h"
 #include "metadata/rules.h"
 #include "scrape/scrape_pods.h"
 
-enum { FILE_MAX = 1 << 20 };
+enum {
+	FILE_MAX = 1 << 20,
+	SLACK_SHARE = 10, /* of an interval, as divisor: timed profiles end earlier by it */
+};
+
+static const uint64_t SLACK_MIN_NS = CLOCK_SECOND_NS, SLACK_MAX_NS = 3ULL * CLOCK_SECOND_NS;
 
 static int read_targets(struct scrape_targets *to, const char *file, struct err *err)
 {
@@ -35,6 +41,7 @@ void scrape_config_free(struct scrape_config *c)
 	if (!c)
 		return;
 	scrape_targets_fini(&c->targets);
+	scrape_auths_fini(&c->auths);
 	rules_free(c->rules);
 	kubelet_free(c->kubelet);
 	free(c->file);
@@ -53,6 +60,8 @@ int scrape_config_new(struct scrape_config **out, const struct scrape_config_opt
 		r = scrape_targets_add(&c->targets, from->targets[i], err);
 	for (size_t i = 0; r == 0 && i < from->n_rules; i++)
 		r = rules_add(c->rules, from->rules[i], err);
+	for (size_t i = 0; r == 0 && i < from->n_auths; i++)
+		r = scrape_auths_add(&c->auths, from->auths[i], from->fetcher, err);
 	if (r == 0 && from->kubelet)
 		r = kubelet_new(&c->kubelet, from->kubelet, err);
 	if (r < 0)
@@ -64,6 +73,15 @@ int scrape_config_new(struct scrape_config **out, const struct scrape_config_opt
 		return -ENOMEM;
 	*out = steal_ptr(&c);
 	return 0;
+}
+
+unsigned int scrape_config_seconds(const struct scrape_config *c)
+{
+	uint64_t slack = c->interval_ns / SLACK_SHARE, left;
+
+	slack = slack < SLACK_MIN_NS ? SLACK_MIN_NS : slack > SLACK_MAX_NS ? SLACK_MAX_NS : slack;
+	left = c->interval_ns > slack ? c->interval_ns - slack : 0;
+	return left < CLOCK_SECOND_NS ? 1 : (unsigned int)(left / CLOCK_SECOND_NS);
 }
 
 int scrape_config_read_file(const struct scrape_config *c, struct scrape_targets *out,

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "scrape/scrape_auth.h"
 #include "scrape/scrape_targets.h"
 
 struct err;
@@ -20,6 +21,9 @@ struct scrape_config_opts {
 	const char *file; /* read again in each interval; NULL: none */
 	const char *const *rules;
 	size_t n_rules;
+	const char *const *auths; /* credentials (scrape_auth.h) */
+	size_t n_auths;
+	const struct fetcher *fetcher;      /* borrowed; those of credentials are like it */
 	const struct kubelet_opts *kubelet; /* of the pods to scrape; NULL: none */
 	uint32_t types;                     /* scrape_types_parse() */
 	uint64_t interval_ns;
@@ -30,6 +34,7 @@ struct scrape_config {
 	char *file;                    /* NULL: none */
 	struct kubelet *kubelet;       /* NULL: none */
 	struct rules *rules;
+	struct scrape_auths auths;
 	uint32_t types;
 	uint64_t interval_ns;
 };
@@ -43,6 +48,9 @@ int scrape_config_new(struct scrape_config **out, const struct scrape_config_opt
 void scrape_config_free(struct scrape_config *c);
 
 DEFINE_FREEP(struct scrape_config, scrape_config_free)
+
+/* Returns the duration of timed profiles, which end before the interval does, in seconds. */
+unsigned int scrape_config_seconds(const struct scrape_config *c);
 
 /*
  * Adds the present targets of the file, if there is one. Returns 0; -EINVAL or -errno with the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scrape/scrape_targets.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -40,11 +41,34 @@ static bool is_printable(const char *s, size_t len)
 	return true;
 }
 
-/* The path of the profiles is added to the URL, so it may have no arguments. */
+/*
+ * The host must be one, and nothing more: which credentials are sent depends on it
+ * (scrape_auth.h).
+ */
+static int check_host(const char *host, struct err *err)
+{
+	size_t len = strcspn(host, "/");
+
+	for (size_t i = 0; i < len; i++)
+		if (!isalnum((unsigned char)host[i]) && !strchr("-._:[]", host[i]))
+			return err_set(err, -EINVAL, "invalid host \"%.*s\"",
+				       (int)(len < 80 ? len : 80), host);
+	return 0;
+}
+
+/*
+ * The path of the profiles is added to the URL, so it may have no arguments. URLs are shown, so one
+ * with a user or a password is refused without showing it.
+ */
 static int set_url(struct scrape_target *t, const char *url, size_t len, struct err *err)
 {
-	const char *host, *at;
+	const char *host;
+	int r;
 
+	if (memchr(url, '@', len))
+		return err_set(err, -EINVAL,
+			       "the URL of a program to scrape contains @, perhaps a password that "
+			       "everybody could see: use scrape-auth with basic-file=FILE");
 	while (len && url[len - 1] == '/')
 		len--;
 	if (len > SCRAPE_URL_MAX || !is_printable(url, len))
@@ -58,10 +82,10 @@ static int set_url(struct scrape_target *t, const char *url, size_t len, struct 
 			err, -EINVAL,
 			"invalid URL \"%.80s\": expected http://HOST:PORT or https://HOST:PORT",
 			t->url);
-	at = memrchr(host, '@', strcspn(host, "/"));
-	host = at ? at + 1 : host;
-	snprintf(t->instance, sizeof(t->instance), "%.*s", (int)strcspn(host, "/"), host);
-	return 0;
+	r = check_host(host, err);
+	if (r == 0)
+		snprintf(t->instance, sizeof(t->instance), "%.*s", (int)strcspn(host, "/"), host);
+	return r;
 }
 
 /* ---- options ---------------------------------------------------------------------------- */

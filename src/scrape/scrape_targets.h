@@ -22,8 +22,7 @@ struct rules;
 enum { SCRAPE_TARGETS_MAX = 50, SCRAPE_URL_MAX = 200 };
 
 struct scrape_target {
-	char url[SCRAPE_URL_MAX +
-		 1]; /* without a slash at its end; may have a user and a password */
+	char url[SCRAPE_URL_MAX + 1];      /* without a slash at its end, without a user */
 	char instance[SCRAPE_URL_MAX + 1]; /* host:port, for labels and messages */
 	uint32_t types;                    /* bits 1 << enum scrape_type; 0: those of the options */
 	struct metadata_labels labels;     /* sorted, with service_name and instance */

@@ -30,17 +30,16 @@
 #include "scrape/scrape_memory.h"
 #include "scrape/scrape_types.h"
 
+_Static_assert((int)SCRAPE_AUTH_MAX < (int)FETCH_BATCHES_MAX, "each has a batch");
 _Static_assert(SCRAPE_TARGETS_MAX *SCRAPE_TYPE_MAX <= FETCH_ALL_MAX, "a round is one request");
 
 enum {
 	REQUESTS_MAX = SCRAPE_TARGETS_MAX * SCRAPE_TYPE_MAX,
 	URL_MAX = SCRAPE_URL_MAX + 64,
-	READ_MS = 5000,   /* of a profile */
-	SLACK_SHARE = 10, /* of an interval, as divisor: timed profiles end earlier by it */
+	READ_MS = 5000, /* of a profile */
 	HUNG_MAX = 2,
+	GROUPS_MAX = SCRAPE_AUTH_MAX + 1,
 };
-
-static const uint64_t SLACK_MIN_NS = CLOCK_SECOND_NS, SLACK_MAX_NS = 3ULL * CLOCK_SECOND_NS;
 
 /* One request of the round. */
 struct request {
@@ -49,6 +48,14 @@ struct request {
 	char url[URL_MAX];
 	struct buf body;
 	bool is_too_large;
+};
+
+/* Successive requests of the round with the same credentials; they share a process. */
+struct group {
+	struct scraper *scraper;
+	size_t first, n;
+	struct scrape_auth *auth; /* NULL: none */
+	struct scrape_credentials credentials;
 };
 
 /* The state of a target; in the order of the targets. */
@@ -74,6 +81,7 @@ struct scraper {
 	struct scrape_targets targets; /* of this round, with all labels */
 	struct request *requests;
 	size_t n_requests;
+	size_t group_len[GROUPS_MAX]; /* requests by credentials; the last ones have none */
 	struct scrape_kept kept;
 	uint64_t arriving_bytes, round;
 	int64_t begun_ns; /* of the round, by CLOCK_BOOTTIME */
@@ -207,16 +215,6 @@ static int list_targets(struct scraper *s)
 
 /* ---- requests ------------------------------------------------------------------------------- */
 
-/* Timed profiles end before the interval does, so that they arrive within it. */
-static unsigned int timed_seconds(const struct scraper *s)
-{
-	uint64_t slack = s->config->interval_ns / SLACK_SHARE, left;
-
-	slack = slack < SLACK_MIN_NS ? SLACK_MIN_NS : slack > SLACK_MAX_NS ? SLACK_MAX_NS : slack;
-	left = s->config->interval_ns > slack ? s->config->interval_ns - slack : 0;
-	return left < CLOCK_SECOND_NS ? 1 : (unsigned int)(left / CLOCK_SECOND_NS);
-}
-
 static void add_request(struct scraper *s, size_t target, enum scrape_type type)
 {
 	const struct scrape_type_info *info = &scrape_types[type];
@@ -225,7 +223,7 @@ static void add_request(struct scraper *s, size_t target, enum scrape_type type)
 	*q = (struct request){ .target = target, .type = type };
 	if (info->is_timed)
 		snprintf(q->url, sizeof(q->url), "%s%s?seconds=%u", s->targets.data[target].url,
-			 info->path, timed_seconds(s));
+			 info->path, scrape_config_seconds(s->config));
 	else
 		snprintf(q->url, sizeof(q->url), "%s%s", s->targets.data[target].url, info->path);
 	scrape_kept_use(&s->kept, q->url, s->round);
@@ -238,22 +236,37 @@ static bool is_wanted(const struct scraper *s, size_t target, int type)
 	return s->config->types & (offered ? offered : s->config->types) & 1u << type;
 }
 
-static void list_requests(struct scraper *s)
+/* Adds those with the credentials @auth. Returns their number. */
+static size_t list_group(struct scraper *s, size_t auth)
 {
-	s->n_requests = 0;
+	const struct scrape_auths *auths = &s->config->auths;
+	size_t before = s->n_requests;
+
 	for (int timed = 1; timed >= 0; timed--)
-		for (size_t i = 0; i < s->targets.len; i++)
+		for (size_t i = 0; i < s->targets.len; i++) {
+			if (scrape_auths_find(auths, s->targets.data[i].url) != auth)
+				continue;
 			for (int type = 0; type < SCRAPE_TYPE_MAX; type++)
 				if (is_wanted(s, i, type) && scrape_types[type].is_timed == timed)
 					add_request(s, i, (enum scrape_type)type);
+		}
+	return s->n_requests - before;
+}
+
+static void list_requests(struct scraper *s)
+{
+	s->n_requests = 0;
+	for (size_t i = 0; i <= s->config->auths.len; i++)
+		s->group_len[i] = list_group(s, i);
 }
 
 /* ---- a profile has arrived ------------------------------------------------------------------ */
 
 static void on_body(void *ctx, size_t index, const void *data, size_t len)
 {
-	struct scraper *s = ctx;
-	struct request *q = &s->requests[index];
+	const struct group *g = ctx;
+	struct scraper *s = g->scraper;
+	struct request *q = &s->requests[g->first + index];
 	size_t before = q->body.cap;
 
 	if (q->is_too_large)
@@ -358,11 +371,20 @@ static int take_profile(struct scraper *s, struct request *q, struct err *err)
 	return scrape_kept_put(&s->kept, q->url, &q->body, now_ns, s->round);
 }
 
+static void finish(struct scraper *s, struct request *q, enum scrape_result outcome,
+		   const char *why)
+{
+	drop_body(s, q);
+	count(s, &s->stats.results[outcome], 1);
+	if (outcome != SCRAPE_OK)
+		note_failure(s, q, outcome, why);
+}
+
 static void on_end(void *ctx, size_t index, int result, const char *why)
 {
-	struct scraper *s = ctx;
-	struct request *q = &s->requests[index];
-	enum scrape_result outcome;
+	const struct group *g = ctx;
+	struct scraper *s = g->scraper;
+	struct request *q = &s->requests[g->first + index];
 	struct err err = { 0 };
 	char status[16];
 
@@ -372,12 +394,8 @@ static void on_end(void *ctx, size_t index, int result, const char *why)
 		result = err.code;
 		why = err.msg;
 	}
-	drop_body(s, q);
-	outcome = scrape_result_of(result);
-	count(s, &s->stats.results[outcome], 1);
 	snprintf(status, sizeof(status), "%d", result);
-	if (outcome != SCRAPE_OK)
-		note_failure(s, q, outcome, result > 0 ? status : why);
+	finish(s, q, scrape_result_of(result), result > 0 ? status : why);
 }
 
 /* ---- rounds --------------------------------------------------------------------------------- */
@@ -399,24 +417,62 @@ static void publish_targets(struct scraper *s)
 		s->states[i].was_logged &= s->states[i].has_failed;
 }
 
-static void send_requests(struct scraper *s)
+/* Returns false, after the group's requests have failed, if its credentials cannot be used. */
+static bool add_credentials(struct group *g, struct fetch_all *q)
 {
-	const char *urls[REQUESTS_MAX];
-	const struct fetch_all q = {
+	struct err err = { 0 };
+
+	if (!g->auth)
+		return true;
+	if (scrape_auth_use(g->auth, &g->credentials, q, &err) == 0)
+		return true;
+	for (size_t i = 0; i < g->n; i++)
+		finish(g->scraper, &g->scraper->requests[g->first + i], SCRAPE_CREDENTIALS,
+		       err.msg);
+	return false;
+}
+
+/* Fills in a batch of requests. Returns false if there is nothing to send. */
+static bool begin_group(struct group *g, const char *const *urls, struct fetch_all *out)
+{
+	const struct scraper *s = g->scraper;
+
+	*out = (struct fetch_all){
 		.fetcher = s->opts.fetcher,
-		.urls = urls,
-		.n = s->n_requests,
+		.urls = urls + g->first,
+		.n = g->n,
 		.files = { -1, -1, -1 },
 		.timeout_ms = (unsigned int)(s->config->interval_ns / CLOCK_MS_NS),
 		.max_bytes = PROFILE_BODY_MAX,
 		.body = on_body,
 		.end = on_end,
-		.ctx = s,
+		.ctx = g,
 	};
+	return g->n && add_credentials(g, out);
+}
+
+static void send_requests(struct scraper *s)
+{
+	struct scrape_auths *auths = &s->config->auths;
+	struct group groups[GROUPS_MAX] = { 0 };
+	struct fetch_all batches[GROUPS_MAX];
+	const char *urls[REQUESTS_MAX];
+	size_t n = 0, first = 0;
 
 	for (size_t i = 0; i < s->n_requests; i++)
 		urls[i] = s->requests[i].url;
-	(void)fetcher_get_all(&q, 1, &s->stop); /* on_end() has counted failures */
+	for (size_t i = 0; i <= auths->len; i++) {
+		groups[i].scraper = s;
+		groups[i].first = first;
+		groups[i].n = s->group_len[i];
+		groups[i].auth = i < auths->len ? &auths->data[i] : NULL;
+		first += groups[i].n;
+		n += begin_group(&groups[i], urls, &batches[n]);
+	}
+	if (n)
+		(void)fetcher_get_all(batches, n, &s->stop); /* on_end() has counted failures */
+	for (size_t i = 0; i < GROUPS_MAX; i++)
+		scrape_credentials_fini(&groups[i].credentials);
 	for (size_t i = 0; i < s->n_requests; i++)
 		drop_body(s, &s->requests[i]);
 }

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`cameo agent --scrape`: what a real Go program returns arrives exactly, and targets that misbehave harm nobody."""
+import base64
 import contextlib
 import gzip
 import json
+import os
 import re
 import signal
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -260,6 +263,9 @@ def wrong_options_are_errors(shop):
             ("--scrape", "ftp://x", "expected http://HOST:PORT or https://HOST:PORT"),
             ("--scrape", "http://x/?a=b", "expected http://HOST:PORT or https://HOST:PORT"),
             ("--scrape", "http://x label", "expected LABEL=VALUE"),
+            ("--scrape", "http://me:hunter2@x", "use scrape-auth with basic-file=FILE"),
+            ("--scrape-auth", "http://x hunter2", "expected bearer-file=FILE"),
+            ("--scrape-auth", "x bearer-file=/x", "expected http://HOST:PORT or https://HOST:PORT"),
             ("--scrape", "http://x a-b=c", "invalid label name"),
             ("--scrape-types", "cpu,heap", 'unknown type of profile "heap"'),
             ("--scrape-file", "/nonexistent", "/nonexistent"),
@@ -269,6 +275,7 @@ def wrong_options_are_errors(shop):
         r = cameo.cameo("agent", "--dir", shop.path("out"), f"{option}={value}")
         lines = [line for line in r.stderr.splitlines() if not line.startswith("level=info")]
         expect(r.returncode != 0 and len(lines) == 1 and message in lines[0], option, value, r.stderr)
+        expect("hunter2" not in r.stderr, r.stderr)
 
 
 class Kubelet(WebServer):
@@ -309,12 +316,187 @@ def pods_are_targets(shop):
             agent.wait(lambda: agent.metric("cameo_scrape_targets") == 0, "the end of the pod")
 
 
+class Guarded(WebServer):
+    """Passes requests with the header self.wanted on to the URL TO, and records what each request carried."""
+
+    def __init__(self, to, wanted):
+        super().__init__()
+        self.to, self.wanted, self.carried = to, wanted, []
+        self.address = self.url.split("//")[1]
+
+    def get(self, request):
+        got = request.headers["Authorization"]
+        self.carried.append(got)
+        if got != self.wanted:
+            respond(request, 401, b"")
+            return
+        with urllib.request.urlopen(self.to + request.path, timeout=60) as answer:
+            respond(request, 200, answer.read())
+
+
+class Redirecting(Guarded):
+    """Sends every client to the URL TO."""
+
+    def get(self, request):
+        self.carried.append(request.headers["Authorization"])
+        respond(request, 302, b"", ("Location", self.to + request.path))
+
+
+def write_secret(shop, name, text, mode=0o600):
+    path = shop.path(name)
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        f.write(text)
+    os.chmod(path + ".new", mode)
+    os.replace(path + ".new", path)
+    return path
+
+
+def is_up(agent, server):
+    found = re.search(rf'^cameo_scrape_up{{target="{server.address}"}} (\d)$', agent.get("/metrics")[1], re.MULTILINE)
+    return found and found[1] == "1"
+
+
+def requests_by_result(agent, result):
+    found = re.search(rf'^cameo_scrape_requests_total{{result="{result}"}} (\d+)$', agent.get("/metrics")[1], re.MULTILINE)
+    return int(found[1])
+
+
+def memory_of(pid):
+    """Returns the writable memory of a process."""
+    parts = []
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps, open(f"/proc/{pid}/mem", "rb") as mem:
+        for line in maps:
+            span, access = line.split()[:2]
+            start, end = (int(x, 16) for x in span.split("-"))
+            if access.startswith("rw") and end - start < 64 << 20:
+                with contextlib.suppress(OSError):
+                    mem.seek(start)
+                    parts.append(mem.read(end - start))
+    return b"".join(parts)
+
+
+def processes_below(pid):
+    """Returns the processes that PID started, and those that they did."""
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{task}/children", encoding="utf-8") as f:
+            for child in f.read().split():
+                found += [int(child), *processes_below(child)]
+    return found
+
+
+def expect_separate(agent, secrets):
+    """Each secret is in the memory of a process that downloads, and none but the agent has two of them."""
+    found = set()
+    for pid in processes_below(agent.process.pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            memory = memory_of(pid)
+            held = [secret for secret in secrets if secret.encode() in memory]
+            expect(len(held) <= 1, f"process {pid} has {held}")
+            found.update(held)
+    expect(found == set(secrets), f"only {found} are used")
+
+
+def credentials_go_to_their_server_only(shop):
+    """Each server gets its own credentials, also renewed ones; others get none, and nothing shows them"""
+    encoded = base64.b64encode(b"me:hunter2-basic").decode()
+    token, basic = write_secret(shop, "token", "hunter2-one\n"), write_secret(shop, "basic", "me:hunter2-basic\n")
+    with contextlib.ExitStack() as stack:
+        p = stack.enter_context(Scraped(program(shop)))
+        bearer = stack.enter_context(Guarded(p.url, "Bearer hunter2-one"))
+        user = stack.enter_context(Guarded(p.url, "Basic " + encoded))
+        plain, thief = stack.enter_context(Guarded(p.url, None)), stack.enter_context(Guarded(p.url, None))
+        redirecting = stack.enter_context(Redirecting(thief.url, None))
+        targets = (bearer, user, plain, redirecting)
+        store = stack.enter_context(Server(shop.path("store-7")))
+        agent = stack.enter_context(scraping(
+            shop, store, "--scrape-types", "goroutine", *(word for t in targets for word in ("--scrape", t.url)),
+            "--scrape-auth", f"{user.url} basic-file={basic}", "--scrape-auth", f"{bearer.url} bearer-file={token}",
+            "--scrape-auth", f"{redirecting.url} bearer-file={token}"))
+        agent.wait(lambda: all(is_up(agent, t) for t in (bearer, user, plain)), "profiles of all targets")
+        check_renewal(shop, agent, bearer, token)
+        rounds(agent, 1)
+        expect(redirecting.carried[-1] == "Bearer hunter2-two" and not thief.carried, redirecting.carried, thief.carried)
+        expect(set(plain.carried) == {None}, plain.carried)
+        expect_separate(agent, ("hunter2-two", encoded))
+        with open(f"/proc/{agent.process.pid}/environ", "rb") as f:
+            shown = agent.said() + agent.get("/metrics")[1] + f.read().decode(errors="replace")
+        expect("hunter2" not in shown and encoded not in shown, shown)
+
+
+def check_renewal(shop, agent, server, token):
+    server.wanted = "Bearer hunter2-two"
+    agent.wait(lambda: f"cannot scrape {server.address}/debug/pprof/goroutine: the response has an error status: 401"
+               in agent.said(), "a message that names the target")
+    agent.wait(lambda: not is_up(agent, server), "the end of the interval")
+    expect(requests_by_result(agent, "status") >= 1, agent.get("/metrics")[1])
+    write_secret(shop, "token", "hunter2-two\n")
+    agent.wait(lambda: is_up(agent, server), "a profile with the new token")
+    os.chmod(token, 0o644)
+    agent.wait(lambda: requests_by_result(agent, "credentials") >= 1, "a refusal of the file")
+    agent.wait(lambda: "other users may access it" in agent.said(), "a message that names the reason")
+    os.chmod(token, 0o600)
+    agent.wait(lambda: is_up(agent, server), "a profile after the file was closed to others")
+
+
+def bad_files_of_credentials_are_errors(shop):
+    """A file of credentials that others may read, a named pipe and a file of two lines are errors"""
+    fifo = shop.path("fifo")
+    os.mkfifo(fifo, 0o600)
+    for path, message in ((write_secret(shop, "open", "hunter2", 0o644), "other users may access it"),
+                          (write_secret(shop, "two-lines", "hunter2\nx"), "must contain exactly one line"),
+                          (fifo, "not a regular file"), ("/nonexistent", "No such file")):
+        r = cameo.cameo("agent", "--dir", shop.path("out"), "--scrape=http://x", f"--scrape-auth=http://x bearer-file={path}")
+        lines = [line for line in r.stderr.splitlines() if not line.startswith("level=info")]
+        expect(r.returncode != 0 and len(lines) == 1 and message in lines[0] and path in lines[0], path, r.stderr)
+        expect("hunter2" not in r.stderr, r.stderr)
+
+
+class Encrypted(Relay):
+    """A relay that requires a client certificate of the files CA, and has the certificate and key PAIR."""
+
+    def __init__(self, to, pair, ca):
+        super().__init__(to)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*pair)
+        context.load_verify_locations(ca)
+        context.verify_mode = ssl.CERT_REQUIRED
+        # the handshake takes place in the thread of the connection
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
+        self.server.handle_error = lambda *_: None
+
+
+def certificate(shop, name):
+    """Returns the files of a certificate, which is its own authority, and of its key."""
+    need("openssl")
+    pair = shop.path(name + ".pem"), shop.path(name + ".key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost",
+                    "-out", pair[0], "-keyout", pair[1]], capture_output=True, check=True)
+    return pair
+
+
+def tls_with_client_certificates(shop):
+    """A server's own authority and a client certificate are used for the server that they are for"""
+    ours, theirs = certificate(shop, "client"), certificate(shop, "server")
+    with Scraped(program(shop)) as p, Server(shop.path("store-8")) as store, Encrypted(p.url, theirs, ours[0]) as server:
+        port = server.address.split(":")[1]
+        with scraping(shop, store, "--scrape-types", "goroutine", "--scrape", f"https://{server.address} service_name=tls",
+                      "--scrape", f"https://localhost:{port}", "--scrape-auth",
+                      f"https://127.*:{port} ca-file={theirs[0]} cert-file={ours[0]} key-file={ours[1]}") as agent:
+            agent.wait(lambda: self_of(store, "tls", PARKED, "main.park")[0], "a profile")
+            expect(is_up(agent, server), agent.said())
+            agent.wait(lambda: f"cannot scrape localhost:{port}" in agent.said(), "a refusal of the certificate")
+            expect(requests_by_result(agent, "refused") >= 1, agent.get("/metrics")[1])
+
+
 def main():
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
         for test in (wrong_options_are_errors, arrives_exactly, a_restart_begins_again,
                      others_are_not_harmed, up_names_profiles, targets_change,
-                     pods_are_targets):
+                     pods_are_targets, credentials_go_to_their_server_only, bad_files_of_credentials_are_errors,
+                     tls_with_client_certificates):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

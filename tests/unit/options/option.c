@@ -94,6 +94,26 @@ static void errors_name_the_option_the_value_and_what_was_expected(void **state)
 	fini(&t);
 }
 
+static int check_none(const char *text, struct err *why)
+{
+	return err_set(why, -EINVAL, "expected a file");
+}
+
+static void a_value_that_may_be_a_secret_is_not_shown(void **state)
+{
+	static const struct option_spec options[] = {
+		{ TOY(TEXTS, tags, "tag"), .check = check_none, .flags = OPTION_MAY_BE_SECRET },
+		{ 0 },
+	};
+	struct toy t = { 0 };
+	const struct option_set set = { options, &t };
+	struct err err = { 0 };
+
+	assert_int_equal(option_assign(&set, options, "tag", "hunter2", &err), -EINVAL);
+	assert_string_equal(err.msg, "tag: expected a file");
+	assert_int_equal(t.tags.len, 0);
+}
+
 static void fixed_values_are_stored(void **state)
 {
 	struct buf kept = { 0 };
@@ -117,4 +137,4 @@ static void fixed_values_are_stored(void **state)
 
 TEST_GROUP(test_option, TEST(fields_have_their_defaults), TEST(values_are_converted_by_kind),
 	   TEST(errors_name_the_option_the_value_and_what_was_expected),
-	   TEST(fixed_values_are_stored))
+	   TEST(a_value_that_may_be_a_secret_is_not_shown), TEST(fixed_values_are_stored))

@@ -2,6 +2,7 @@
 #include "export/exporter_role.h"
 #include "reader/reader.h"
 
+int test_scrape_auth(void);
 int test_scrape_kept(void);
 int test_scrape_pods(void);
 int test_scrape_targets(void);
@@ -13,6 +14,6 @@ int main(int argc, char **argv)
 	const struct role *const roles[] = { &exporter_role, &reader_role };
 
 	role_main(argc, argv, roles, 2);
-	return test_scrape_kept() + test_scrape_pods() + test_scrape_targets() +
-	       test_scrape_types() + test_scraper();
+	return test_scrape_auth() + test_scrape_kept() + test_scrape_pods() +
+	       test_scrape_targets() + test_scrape_types() + test_scraper();
 }

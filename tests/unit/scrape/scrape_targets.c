@@ -44,14 +44,19 @@ static void an_option_has_a_url_and_labels(void **state)
 	assert_string_equal(label(&t, 0, "instance"), "a:1");
 }
 
-static void credentials_are_in_the_url_only(void **state)
+static void a_url_with_a_user_is_refused_and_not_shown(void **state)
 {
-	_cleanup_(scrape_targets_fini) struct scrape_targets t = { 0 };
+	static const char *const texts[] = { "https://me:secret@[::1]:7", "http://secret@a/?",
+					     "secret@a", "http://a/secret@b" };
 
-	assert_int_equal(scrape_targets_add(&t, "https://me:secret@[::1]:7", NULL), 0);
-	finish(&t, NULL);
-	assert_string_equal(t.data[0].instance, "[::1]:7");
-	assert_string_equal(label(&t, 0, "service_name"), "[::1]:7");
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		struct err err = { 0 };
+
+		assert_int_equal(scrape_target_check(texts[i], &err), -EINVAL);
+		assert_non_null(strstr(err.msg, "basic-file"));
+		assert_null(strstr(err.msg, "secret"));
+	}
+	assert_int_equal(scrape_target_check("http://[::1]:7 owner=a@b", NULL), 0);
 }
 
 static void what_is_no_target_is_an_error(void **state)
@@ -66,6 +71,8 @@ static void what_is_no_target_is_an_error(void **state)
 					     "http://a =b",
 					     "http://a 1=b",
 					     "http://\xc3\xa4",
+					     "http://a\\b",
+					     "http://a;b",
 					     "file:///etc/passwd" };
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
@@ -162,7 +169,7 @@ static void rules_change_and_drop(void **state)
 }
 
 TEST_GROUP(test_scrape_targets, TEST(an_option_has_a_url_and_labels),
-	   TEST(credentials_are_in_the_url_only), TEST(what_is_no_target_is_an_error),
+	   TEST(a_url_with_a_user_is_refused_and_not_shown), TEST(what_is_no_target_is_an_error),
 	   TEST(a_long_url_is_an_error), TEST(a_file_has_groups_of_targets),
 	   TEST(wrong_files_are_errors), TEST(targets_are_limited_and_distinct),
 	   TEST(rules_change_and_drop))
