@@ -93,22 +93,12 @@ static void each_idle(void *ctx, make_room_fn fn, void *fn_ctx)
 	f->all.opt.each_idle(f->all.opt.ctx, fn, fn_ctx);
 }
 
-static size_t n_closing(const struct front *f)
-{
-	size_t n;
-
-	f->all.opt.n_others(f->all.opt.ctx, &n);
-	return n;
-}
-
 /*
- * Closes idle connections if @fd, a new one, needs it. Others are closed by their threads later, so
- * as many are accepted before the next time. Returns false if there is no room.
+ * Closes idle connections if @fd, a new one besides @n, needs it. Others are closed by their
+ * threads later, so as many are accepted before the next time. Returns false if there is no room.
  */
-static bool has_room(struct front *f, int fd)
+static bool has_room(struct front *f, size_t n, int fd)
 {
-	size_t closing, n = f->all.n + f->all.opt.n_others(f->all.opt.ctx, &closing);
-
 	if (!make_room_is_needed(n, f->all.opt.max_connections, fd))
 		return true;
 	if (!f->room)
@@ -119,15 +109,16 @@ static bool has_room(struct front *f, int fd)
 /*
  * Closes connections if accept() failed for lack of descriptors or memory. It reserves a descriptor
  * before it looks for a connection (Linux), so it also fails if nobody waits; then nothing is
- * closed. Nor is more, while descriptors are about to be closed.
+ * closed. Nor is more, while @n_closing descriptors are about to be closed.
  */
-static void end_accepting(struct front *f, const struct connection *listener, int error)
+static void end_accepting(struct front *f, const struct connection *listener, size_t n_closing,
+			  int error)
 {
 	struct pollfd waiting = { .fd = listener->fd, .events = POLLIN };
 
 	if (is_transient(error) || poll(&waiting, 1, 0) != 1)
 		return;
-	if (!n_closing(f))
+	if (!n_closing)
 		make_room(each_idle, f);
 	listen_again(f, false);
 }
@@ -144,19 +135,20 @@ static void accept_all(struct front *f, const struct connection *listener)
 	for (int i = 0; i < MAX_ACCEPTS; i++) {
 		struct http_peer peer = { .addr_len = sizeof(peer.addr) };
 		struct connection *c = NULL;
+		size_t n_closing, n = f->all.n + f->all.opt.n_others(f->all.opt.ctx, &n_closing);
 		int fd;
 
-		if (n_closing(f) >= f->all.opt.max_connections) {
+		if (n_closing >= f->all.opt.max_connections) {
 			listen_again(f, false);
 			return;
 		}
 		fd = accept4(listener->fd, (struct sockaddr *)&peer.addr, &peer.addr_len,
 			     SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd < 0) {
-			end_accepting(f, listener, errno);
+			end_accepting(f, listener, n_closing, errno);
 			return;
 		}
-		if (!has_room(f, fd)) {
+		if (!has_room(f, n, fd)) {
 			close(fd);
 			continue;
 		}
