@@ -36,11 +36,7 @@ int secret_file_open(const char *path, struct err *err)
 	int r = fd < 0 ? err_set(err, -errno, "cannot read \"%.120s\": %s", path, strerror(errno))
 		       : check(fd, path, err);
 
-	if (r < 0)
-		return r;
-	r = fd;
-	fd = -1;
-	return r;
+	return r < 0 ? r : steal_fd(&fd);
 }
 
 int secret_file_read(int fd, const char *path, char out[SECRET_FILE_MAX], struct err *err)
