@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <malloc.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -38,7 +37,7 @@
 
 enum {
 	POLL_MS = 500,         /* longest sleep; urgent samples end it */
-	PAUSE_MS = 50,         /* pause between two polls, unless samples are urgent */
+	SLEEP_MS = 50,         /* between two polls, unless samples are urgent */
 	STOP_TABLES_MS = 1000, /* after agent_stop(): limit for building unwind tables, */
 	STOP_INFO_MS = 200,    /* for reading process attributes, */
 	STOP_LOOKUP_MS = 1500, /* and for looking up symbols */
@@ -495,20 +494,6 @@ static int poll_session(struct agent *a, struct err *err)
 	return r;
 }
 
-/*
- * A starting program maps a dozen files, each of which would wake the loop. None of them
- * matters before its first sample, so the loop sleeps through all but urgent events.
- */
-static void sleep_briefly(const struct agent *a)
-{
-	struct pollfd urgent[] = {
-		{ .fd = a->wake_fd, .events = POLLIN },
-		{ .fd = session_ring_fd(a->parts.session), .events = POLLIN },
-	};
-
-	(void)poll(urgent, 2, PAUSE_MS);
-}
-
 static int agent_loop(struct agent *a, struct err *err)
 {
 	struct epoll_event ev[4];
@@ -526,7 +511,7 @@ static int agent_loop(struct agent *a, struct err *err)
 			return r;
 		end_window_if_due(a, clock_monotonic_ns());
 		upkeep(a, clock_monotonic_ns());
-		sleep_briefly(a);
+		session_sleep(a->parts.session, a->wake_fd, SLEEP_MS);
 	}
 	return 0;
 }

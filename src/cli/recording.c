@@ -379,6 +379,7 @@ static int recording_loop(struct recording *rec, struct err *err)
 		if (r < 0)
 			return r;
 		show_progress(rec, now);
+		session_sleep(rec->session, rec->signal_fd, SESSION_SLEEP_MS);
 	}
 	if (rec->progress)
 		summary_progress_end();

@@ -211,9 +211,11 @@ int top_source_wait(struct top_source *s, struct profile **out, struct err *err)
 		}
 		if (wait_for_input(s, s->session && ms > SESSION_POLL_MS ? SESSION_POLL_MS : ms))
 			return 0;
-		if (s->session)
-			r = session_poll(s->session, err);
+		if (!s->session)
+			continue;
+		r = session_poll(s->session, err);
 		if (r < 0)
 			return r;
+		session_sleep(s->session, s->opts.wake_fd, SESSION_SLEEP_MS);
 	}
 }

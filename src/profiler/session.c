@@ -13,6 +13,7 @@
 #include "profiler/session.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,9 +222,14 @@ int session_fd(const struct session *s)
 	return s->epoll_fd;
 }
 
-int session_ring_fd(const struct session *s)
+void session_sleep(const struct session *s, int fd, int ms)
 {
-	return ring_reader_fd(s->parts.ring);
+	struct pollfd urgent[] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = ring_reader_fd(s->parts.ring), .events = POLLIN },
+	};
+
+	(void)poll(urgent, 2, ms);
 }
 
 /* ---- reading --------------------------------------------------------------------- */

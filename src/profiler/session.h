@@ -56,10 +56,17 @@ uint64_t session_start_ns(const struct session *s);
  */
 int session_fd(const struct session *s);
 enum { SESSION_POLL_MS = 100 };
-/* Readable when urgent samples are queued; session_fd() is readable then, too. */
-int session_ring_fd(const struct session *s);
 /* Applies events and processes samples for at most about 50 ms. Returns 0 or -errno. */
 int session_poll(struct session *s, struct err *err);
+
+/*
+ * Sleeps for @ms milliseconds after session_poll(), so that events that can wait are applied
+ * together: a starting program maps a dozen files, each of which would otherwise wake the caller.
+ * Returns early when urgent samples are queued or @fd is readable; -1: no descriptor.
+ */
+void session_sleep(const struct session *s, int fd, int ms);
+/* For a caller that shows results while it records. */
+enum { SESSION_SLEEP_MS = 5 };
 
 /* Stops sampling and processes all queued records. Returns 0 or -errno. */
 int session_stop(struct session *s, struct err *err);
