@@ -41,4 +41,5 @@ counts 'each failure of cmocka counts once' '2 1 0' 1 \
 	"$(program FAIL '[  FAILED  ] b\n[  PASSED  ] 2 test(s).\n[  FAILED  ] 1 test(s), listed below:\n[  FAILED  ] b\n')"
 counts 'programs add up' '2 0 0' 0 "$(program OK '')$(program OK '')"
 counts 'a runner that fails without a log is a failure' '0 1 0' 2 ''
+counts 'a run without a test is a failure' '0 1 0' 0 ''
 tap_done
