@@ -8,7 +8,8 @@ and passes it to the server. The requests are decoded here, without code of Came
 server's answers: each sample type by its name as Pyroscope has it, and each stack by its value. The shares
 of the two functions must be those that the program printed, within the error of sampling.
 
-Clients are installed from their registries into $CAMEO_CACHE/clients and found there the next time. The table
+Clients are installed from their registries into $CAMEO_CACHE/clients and found there the next time; CAMEO_CACHE
+is /var/cache/cameo by default, or ~/.cache/cameo for users without privileges. The table
 of PAGE states what each client sends; --write updates it.
 """
 import argparse
@@ -35,7 +36,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "e2e"))
 import pprof  # noqa: E402
 
-CACHE = pathlib.Path(os.environ.get("CAMEO_CACHE", "/var/cache/cameo")) / "clients"
+CACHE = pathlib.Path(os.environ.get("CAMEO_CACHE") or
+                     ("/var/cache/cameo" if os.geteuid() == 0 else pathlib.Path.home() / ".cache/cameo")) / "clients"
 TABLE = re.compile(r"(<!-- clients -->\n)(.*?)(<!-- /clients -->)", re.DOTALL)
 HEAD = "| client | version | sends | profile types | server |\n| --- | --- | --- | --- | --- |\n"
 # Labels that Pyroscope keeps apart or does not store with a series.
