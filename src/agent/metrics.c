@@ -269,6 +269,10 @@ static void put_files(struct buf *out, const struct agent_stats *s)
 		out, "cameo_runtime_readers_lost_total", s->session.n_lang_readers_lost,
 		"Runtime reader processes that died, or were killed because they took too long or "
 		"sent garbage.");
+	metric_counter(
+		out, "cameo_requests_late_total", s->session.n_late + s->n_openers_late,
+		"Requests to openers and readers that had no reply in time because other programs "
+		"used the CPUs.");
 	metric_gauge(out, "cameo_processes", s->session.procs.n_running,
 		     "Known running processes.");
 	metric_gauge(out, "cameo_processes_labelled", s->n_labelled_processes,

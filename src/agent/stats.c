@@ -59,6 +59,7 @@ static void collect_usage(struct agent_stats *s)
 		proc_usage_read(s->symbolizer_thread.worker_pid, &worker);
 	opener_counters(&openers);
 	s->n_openers_killed = openers.timeouts;
+	s->n_openers_late = openers.late;
 	s->n_openers_abandoned = openers.abandoned;
 	s->maps_bytes = s->session.sampler.maps_bytes;
 	s->rss_bytes = self.rss_bytes > s->session.sampler.mapped_bytes

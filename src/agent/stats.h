@@ -53,7 +53,7 @@ struct agent_stats {
 	uint32_t n_files;
 	uint64_t n_files_forgotten;
 	uint64_t n_files_refused, n_files_unread;
-	uint64_t n_openers_killed;
+	uint64_t n_openers_killed, n_openers_late;
 	unsigned int n_openers_abandoned;
 	bool paused;       /* by the probability setting */
 	uint64_t n_unsent; /* samples not symbolized in time at the end */

@@ -142,7 +142,9 @@ static int find(void *ctx, const struct regular_file_query *q, struct regular_fi
 {
 	size_t path_len = strlen(q->path) + 1, len = sizeof(struct open_request) + path_len;
 	_cleanup_(freep) struct open_request *body = NULL;
-	struct role_request request = { .kind = OPENER_OPEN, .timeout_ms = TIMEOUT_MS };
+	struct role_request request = { .kind = OPENER_OPEN,
+					.timeout_ms = TIMEOUT_MS,
+					.is_urgent = true };
 	int fds[2], copy, r;
 
 	if (path_len > OPEN_PATH_MAX)
@@ -184,7 +186,11 @@ static int read_piece(struct role_pool *pool, const struct memory_request *m, vo
 {
 	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
 	struct role_request request = {
-		.kind = OPENER_READ, .data = m, .len = sizeof(*m), .timeout_ms = READ_TIMEOUT_MS
+		.kind = OPENER_READ,
+		.data = m,
+		.len = sizeof(*m),
+		.timeout_ms = READ_TIMEOUT_MS,
+		.is_urgent = true,
 	};
 	struct role_reply *reply;
 
@@ -273,6 +279,7 @@ static int read_maps(void *pool, int pid, enum proc_maps_filter filter, proc_map
 		.data = &m,
 		.len = sizeof(m),
 		.timeout_ms = MAPS_TIMEOUT_MS,
+		.is_urgent = true,
 	};
 	int r;
 
@@ -321,6 +328,7 @@ static int read_resident(void *pool, uint32_t pid, const struct proc_resident_si
 		.data = &m,
 		.len = sizeof(m),
 		.timeout_ms = resident_timeout_ms(pid),
+		.is_urgent = true,
 		.part = on_resident_part,
 		.ctx = &c,
 	};
@@ -336,7 +344,11 @@ static ssize_t read_environ_piece(const struct environ_request *m, char *out, si
 {
 	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
 	struct role_request request = {
-		.kind = OPENER_ENVIRON, .data = m, .len = sizeof(*m), .timeout_ms = READ_TIMEOUT_MS
+		.kind = OPENER_ENVIRON,
+		.data = m,
+		.len = sizeof(*m),
+		.timeout_ms = READ_TIMEOUT_MS,
+		.is_urgent = true,
 	};
 	struct role_reply *reply;
 	size_t len;

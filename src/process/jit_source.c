@@ -13,7 +13,7 @@
 #include "base/strtab.h"
 #include "base/vec.h"
 #include "reader/jit_client.h"
-#include "roles/budget.h"
+#include "roles/pool.h"
 
 enum {
 	KNOWN_MAX = 8192,   /* addresses; beyond, those not needed are forgotten */
@@ -149,7 +149,7 @@ static int on_found(void *ctx, const struct jit_found *f)
  */
 static unsigned int limit_ms(const struct jit_time *t, uint64_t now_ns)
 {
-	uint64_t ns = now_ns < t->end_ns ? (t->end_ns - now_ns) / ROLE_BUDGET_PATIENCE : 0;
+	uint64_t ns = now_ns < t->end_ns ? (t->end_ns - now_ns) / ROLE_PATIENCE : 0;
 
 	if (deadline_is_past(t->until_ns))
 		return 0;

@@ -17,7 +17,7 @@
 #include "process/jit_source.h"
 #include "process/process_table.h"
 #include "reader/reader.h"
-#include "roles/budget.h"
+#include "roles/pool.h"
 #include "roles/pool.h"
 #include "symbol/jit_files.h"
 
@@ -278,7 +278,7 @@ static int run_tasks(struct jit_symbols *j, const struct tasks *tasks,
 {
 	const uint64_t most_ns = JIT_SYMBOLS_MS * (uint64_t)CLOCK_MS_NS;
 	struct jit_time time = { .left_ns = most_ns,
-				 .end_ns = clock_monotonic_ns() + ROLE_BUDGET_PATIENCE * most_ns,
+				 .end_ns = clock_monotonic_ns() + ROLE_PATIENCE * most_ns,
 				 .until_ns = until_ns };
 	struct {
 		VEC(uint64_t);

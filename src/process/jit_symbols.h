@@ -50,7 +50,7 @@ struct jit_symbols_address {
 /*
  * Reads the files for the addresses that jit_symbols_find() will be called with. Sorts @addrs.
  * Takes JIT_SYMBOLS_MS at most, without the time in which others keep the reader from the CPUs, and
- * ROLE_BUDGET_PATIENCE times that with it; a reader that has to be started may take longer. The
+ * ROLE_PATIENCE times that with it; a reader that has to be started may take longer. The
  * smallest files come first, and those that were not read remain without symbols until the next
  * call. @until_ns is that of a role_request. Returns 0 or -ENOMEM.
  */

@@ -265,12 +265,15 @@ static void memory_stats(const struct session_parts *p, struct session_stats *ou
 		alloc_recording_stats(p->recording, &out->probes);
 }
 
-static uint64_t count_lost_readers(const struct session_parts *p)
+static void reader_stats(const struct session_parts *p, struct session_stats *out)
 {
-	struct role_counters readers;
+	struct role_counters langs, tables;
 
-	lang_client_counters(p->lang_client, &readers);
-	return readers.timeouts + readers.deaths + readers.garbage;
+	lang_client_counters(p->lang_client, &langs);
+	role_pool_counters(p->readers, &tables);
+	out->n_lang_readers_lost = langs.timeouts + langs.deaths + langs.garbage;
+	out->n_reader_failures = table_maker_n_failed(file_table_maker(p->files));
+	out->n_late = langs.late + tables.late;
 }
 
 int session_parts_stats(const struct session_parts *p, struct session_stats *out)
@@ -279,8 +282,7 @@ int session_parts_stats(const struct session_parts *p, struct session_stats *out
 
 	ring_reader_state(p->ring, &waiting);
 	*out = (struct session_stats){ .backlog_bytes = waiting.bytes };
-	out->n_lang_readers_lost = count_lost_readers(p);
-	out->n_reader_failures = table_maker_n_failed(file_table_maker(p->files));
+	reader_stats(p, out);
 	out->sideband_bytes = sideband_bytes(p->sideband);
 	out->n_files_full = file_table_n_full(p->files);
 	out->n_vms_full = langs_n_full(p->langs);

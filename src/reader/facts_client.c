@@ -15,6 +15,7 @@ static int call(struct role_pool *pool, const struct role_request *part, uid_t o
 	struct role_request request = *part;
 
 	request.timeout_ms = TIMEOUT_MS;
+	request.is_urgent = true;
 	request.payers[1] = reader_payer(owner);
 	return role_pool_call(pool, &request, out);
 }

@@ -64,7 +64,6 @@ int jit_client_find(struct role_pool *pool, const struct jit_query *q, uint64_t 
 		.fds = &q->fd,
 		.n_fds = 1,
 		.timeout_ms = q->timeout_ms,
-		.is_patient = true,
 		.waited_ns = q->waited_ns,
 		.until_ns = q->until_ns,
 		.part = on_part,

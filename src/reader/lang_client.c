@@ -49,6 +49,7 @@ struct lang_client {
 	uint64_t used_ns;    /* when the reader worked last */
 	uint64_t lost_ns;    /* time without an answer that unknown processes have cost */
 	uint64_t lost_at_ns; /* when that was; since then, lost_ns falls by LOSS_SHARE of time */
+	uint64_t waited_ns;  /* in which a reader waited for a CPU, of the last request */
 	struct request request;
 	struct buf stream; /* of answers */
 };
@@ -139,7 +140,7 @@ static int call_for(struct lang_client *c, const struct lang_process *p,
 		    struct role_request *request, struct role_exchange **out)
 {
 	struct lang_memory *m = lang_memories_get(&c->memories, p);
-	uint64_t began_ns = clock_monotonic_ns();
+	uint64_t began_ns = clock_monotonic_ns(), took_ns;
 	int r;
 
 	*out = NULL;
@@ -150,15 +151,19 @@ static int call_for(struct lang_client *c, const struct lang_process *p,
 	request->fds = &m->fd;
 	request->n_fds = 1;
 	request->timeout_ms = c->opts.timeout_ms;
+	request->is_urgent = true;
+	request->waited_ns = &c->waited_ns;
 	/* the program is charged, so a later one with the same pid is not refused for it */
 	request->owner = proc_user_of(p->pid);
 	request->payers[0] = p->start_ns ^ (uint64_t)p->pid << 40 ^ p->pid;
+	c->waited_ns = 0;
 	r = role_pool_call(c->pool, request, out);
 	c->used_ns = clock_monotonic_ns();
+	took_ns = c->used_ns - began_ns;
 	if (r == 0)
 		m->has_answered = true;
 	else if (!m->has_answered)
-		c->lost_ns += c->used_ns - began_ns;
+		c->lost_ns += took_ns > c->waited_ns ? took_ns - c->waited_ns : 0;
 	return r;
 }
 
@@ -383,6 +388,7 @@ static void detect(void *ctx, int fd, bool fold, struct lang_detection *out)
 		.fds = &fd,
 		.n_fds = 1,
 		.timeout_ms = c->opts.detect_ms,
+		.is_urgent = true,
 	};
 	struct role_exchange *x = NULL;
 	int r = -EPIPE;

@@ -28,13 +28,13 @@ void role_budget_begin(struct role_budget *b, pid_t pid)
 {
 	b->began_ns = clock_monotonic_ns();
 	b->began_cpu_ns = role_budget_cpu_ns(pid);
-	b->began_wait_ns = b->is_patient ? proc_cpu_wait_ns(pid) : 0;
+	b->began_wait_ns = proc_cpu_wait_ns(pid);
 }
 
 /* The time that @pid has waited for a CPU since the beginning, up to its last turn on one. */
 static uint64_t waited_ns(const struct role_budget *b, pid_t pid)
 {
-	uint64_t ns = b->is_patient ? proc_cpu_wait_ns(pid) : 0;
+	uint64_t ns = proc_cpu_wait_ns(pid);
 
 	return ns > b->began_wait_ns ? ns - b->began_wait_ns : 0;
 }
@@ -66,14 +66,11 @@ static uint64_t cpu_end_ns(const struct role_budget *b, pid_t pid, uint64_t now_
 static uint64_t wall_end_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns)
 {
 	uint64_t wall_ns = (uint64_t)b->wall_ms * CLOCK_MS_NS, end_ns = b->began_ns + wall_ns;
-	uint64_t last_ns = b->began_ns + (b->is_patient ? ROLE_BUDGET_PATIENCE : 1) * wall_ns;
 
 	if (now_ns < end_ns)
 		return end_ns;
-	if (now_ns >= last_ns)
-		return now_ns;
 	end_ns = proc_is_runnable(pid) ? now_ns + WAIT_STEP_NS : end_ns + waited_ns(b, pid);
-	return end_ns <= now_ns ? now_ns : earlier(end_ns, last_ns);
+	return end_ns <= now_ns ? now_ns : end_ns;
 }
 
 uint64_t role_budget_deadline_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns)

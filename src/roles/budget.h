@@ -2,16 +2,12 @@
 #pragma once
 
 /*
- * The limits of a job of a child: time, in case it hangs, and CPU time. The time of a patient one
- * does not include that in which others keep the child from the CPUs, up to ROLE_BUDGET_PATIENCE
- * times the limit: a job that is slow through no fault of its own shall be finished if its result
- * may come late.
+ * The limits of a job of a child: time, in case it hangs, and CPU time. The time does not include
+ * that in which others keep the child from the CPUs, because nobody is to blame for that. Its end
+ * is the caller's affair (pool.h).
  */
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-enum { ROLE_BUDGET_PATIENCE = 10 };
 
 struct role_budget {
 	uint64_t began_ns;      /* CLOCK_MONOTONIC */
@@ -19,7 +15,6 @@ struct role_budget {
 	uint64_t began_wait_ns; /* time that it had waited for a CPU */
 	unsigned int wall_ms;
 	unsigned int cpu_ms; /* 0: wall_ms */
-	bool is_patient;
 };
 
 /* Begins a budget, whose limits are set, of the child @pid now. */
@@ -36,6 +31,6 @@ uint64_t role_budget_deadline_ns(const struct role_budget *b, pid_t pid, uint64_
 
 /*
  * The time between the beginning and @now_ns that does not count, because the child waited for a
- * CPU: at most the part in which it used none. 0 if the budget is not patient.
+ * CPU: at most the part in which it used none.
  */
 uint64_t role_budget_waited_ns(const struct role_budget *b, pid_t pid, uint64_t now_ns);

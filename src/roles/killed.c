@@ -75,3 +75,11 @@ unsigned int killed_of(const struct killed *k, uint64_t owner)
 		n += owner ? k->data[i].owner == owner : k->data[i].owner != 0;
 	return n;
 }
+
+bool killed_are_too_many(const struct killed *k, uint64_t owner, const struct killed_limits *l)
+{
+	unsigned int n = killed_of(k, 0), most = n < l->max / 2 ? l->max_by_owner : 1;
+
+	return owner && l->max_by_owner &&
+	       (killed_of(k, owner) >= most || n >= l->max - l->max / 4);
+}

@@ -36,3 +36,14 @@ unsigned int killed_reap(struct killed *k, uint64_t now_ns);
 
 /* The number of those that are not reaped and worked for @owner; 0: for any owner. */
 unsigned int killed_of(const struct killed *k, uint64_t owner);
+
+struct killed_limits {
+	unsigned int max, max_by_owner; /* 0: none of one owner is too many */
+};
+
+/*
+ * Returns true if so many are not reaped that @owner, unless that is 0, may not cause more: its
+ * max_by_owner, or one once half of max are not reaped. The last quarter is for those without an
+ * owner.
+ */
+bool killed_are_too_many(const struct killed *k, uint64_t owner, const struct killed_limits *l);

@@ -1,55 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lock protects the list of children, their busy flags, and the counters. A busy child belongs
- * to the thread of its exchange, which sends and receives without the lock.
- *
- * A request is sent without waiting for the child's HELLO, which then comes before the reply: a
- * child that was just started delays its first request only.
+ * to the thread of its exchange, which sends and receives without the lock. A caller that stops
+ * waiting leaves its child to the pool, which then handles what it sends whenever another request
+ * needs a child: work that others delay is finished rather than repeated.
  */
 #include "roles/pool.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/deadline.h"
 #include "base/err.h"
 #include "base/thread.h"
 #include "base/vec.h"
-#include "roles/budget.h"
 #include "roles/killed.h"
 #include "roles/launcher.h"
 #include "roles/payers.h"
+#include "roles/peer.h"
 #include "roles/registry.h"
 #include "roles/role.h"
 #include "roles/spawn.h"
 
 enum {
-	START_MS = 10000,
+	CONFINEMENT_MS = 10000,
 	BACK_OFF_MS = 25, /* doubled with each child that did not start, up to the next */
 	BACK_OFF_MAX_MS = 1000,
 	TRIES = 3,         /* children that are found dead when a request is sent */
 	FREE_FAILURES = 3, /* of payers[1] */
 	END_MS = 200,      /* time to die at the end */
 	POLL_MS = 200,     /* interval at which until_ns is checked */
+	URGENT_PATIENCE = 2,
+	LATE_MESSAGES = 64, /* handled in one go */
 	CONFINEMENT_MAX = 256,
 };
 
 struct role_exchange {
 	struct role_pool *pool;
-	pid_t pid;
-	int sock;
-	bool is_busy, has_started; /* has_started: its HELLO came */
-	struct role_budget budget; /* of the exchange; until HELLO, of the child's start */
-	uint32_t id;               /* of the request */
-	int state;                 /* as role_exchange_poll() returns it */
-	struct role_request request;
-	struct role_reply reply;
-	struct role_message in;
+	struct role_peer peer;
+	bool is_busy;
+	bool is_late;      /* nobody waits for the reply any more */
+	uint64_t leave_ns; /* from then on */
+	int state;         /* as role_exchange_poll() returns it */
 };
 
 struct role_pool {
@@ -65,6 +60,7 @@ struct role_pool {
 	unsigned int n_failed_starts; /* in succession */
 	uint64_t next_start_ns;
 	uint32_t last_id;
+	unsigned int n_late;
 	char confinement[CONFINEMENT_MAX];
 	struct role_counters counters;
 };
@@ -85,10 +81,11 @@ static int add_child(struct role_pool *p, struct err *err)
 	int r = x ? vec_push(&p->children, x) : -ENOMEM;
 
 	if (r == 0) {
-		r = p->opts.launcher ? role_launcher_start(p->opts.launcher, &x->pid, &x->sock, err)
+		r = p->opts.launcher ? role_launcher_start(p->opts.launcher, &x->peer.pid,
+							   &x->peer.sock, err)
 				     : spawn_child(p->role->name, p->opts.memory_bytes,
-						   p->role->sandbox == SANDBOX_READER, &x->pid,
-						   &x->sock, err);
+						   p->role->sandbox == SANDBOX_READER, &x->peer.pid,
+						   &x->peer.sock, err);
 		p->children.len -= r < 0;
 	}
 	if (r < 0) {
@@ -97,8 +94,7 @@ static int add_child(struct role_pool *p, struct err *err)
 		return r;
 	}
 	x->pool = p;
-	x->budget = (struct role_budget){ .wall_ms = START_MS };
-	role_budget_begin(&x->budget, x->pid);
+	role_peer_begin_start(&x->peer);
 	p->counters.started++;
 	return 0;
 }
@@ -118,26 +114,64 @@ static void remove_child(struct role_pool *p, struct role_exchange *x)
 	while (p->children.data[i] != x)
 		i++;
 	p->children.data[i] = p->children.data[--p->children.len];
-	if (!x->has_started)
+	p->n_late -= x->is_late;
+	if (!x->peer.has_started)
 		back_off(p, now_ns);
 	/* a child of a launcher exits when its socket is closed */
-	close(x->sock);
+	close(x->peer.sock);
 	if (p->opts.launcher)
-		role_registry_remove(x->pid);
+		role_registry_remove(x->peer.pid);
 	else
-		killed_add(&p->killed, x->pid, x->request.owner, now_ns);
-	role_message_close_fds(&x->in);
+		killed_add(&p->killed, x->peer.pid, x->peer.request.owner, now_ns);
+	role_message_close_fds(&x->peer.in);
 	free(x);
 	pthread_cond_broadcast(&p->freed);
 }
 
-/* Returns true if the other end of the socket was closed, and nothing is left to read. */
-static bool is_dead(const struct role_exchange *x)
+static void count_failure(struct role_pool *p, int r)
 {
-	char byte;
-	ssize_t n = recv(x->sock, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	p->counters.timeouts += r == -ETIMEDOUT;
+	p->counters.deaths += r == -EPIPE;
+	p->counters.garbage += r != -ETIMEDOUT && r != -EPIPE;
+}
 
-	return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+static void note_start(struct role_exchange *x)
+{
+	struct role_pool *p = x->pool;
+
+	p->n_failed_starts = 0;
+	p->next_start_ns = 0;
+	snprintf(p->confinement, sizeof(p->confinement), "%.*s", (int)x->peer.in.body_len,
+		 (const char *)x->peer.in.body);
+}
+
+/*
+ * Handles what a child sends for which nobody waits. Returns true if it has no work any more, or
+ * was removed.
+ */
+static bool finish_late(struct role_pool *p, struct role_exchange *x)
+{
+	bool had_started = x->peer.has_started;
+
+	for (int i = 0; i < LATE_MESSAGES && x->state == -EAGAIN; i++) {
+		x->state = role_peer_step(&x->peer, 0);
+		if (x->peer.has_started && !had_started)
+			note_start(x);
+		had_started = x->peer.has_started;
+		if (!role_peer_has_message(&x->peer))
+			break;
+	}
+	if (x->state == -EAGAIN)
+		return false;
+	role_message_close_fds(&x->peer.in);
+	if (x->state < 0) {
+		count_failure(p, x->state);
+		remove_child(p, x);
+		return true;
+	}
+	p->n_late--;
+	x->is_busy = x->is_late = false;
+	return true;
 }
 
 /* Returns a child without work, or NULL. Removes those that died meanwhile. */
@@ -147,8 +181,8 @@ static struct role_exchange *idle_child(struct role_pool *p)
 		struct role_exchange *x = p->children.data[i];
 
 		if (x->is_busy) {
-			i++;
-		} else if (is_dead(x)) {
+			i += !x->is_late || !finish_late(p, x);
+		} else if (role_peer_is_dead(&x->peer)) {
 			p->counters.deaths++;
 			remove_child(p, x);
 		} else {
@@ -176,67 +210,31 @@ static struct role_exchange *take_child(struct role_pool *p, uint64_t until_ns, 
 			return NULL;
 		if (p->next_start_ns > now_ns && p->next_start_ns < next_ns)
 			next_ns = p->next_start_ns;
-		/* a killed child may die at any time, which nothing reports */
-		if (p->killed.len && now_ns + 10 * CLOCK_MS_NS < next_ns)
+		/* a child may die or finish late work at any time, which nothing reports */
+		if ((p->killed.len || p->n_late) && now_ns + 10 * CLOCK_MS_NS < next_ns)
 			next_ns = now_ns + 10 * CLOCK_MS_NS;
 		thread_wait_until(&p->freed, &p->lock, next_ns);
 	}
 }
 
-static bool has_too_many(const struct role_pool *p, uint64_t owner)
-{
-	unsigned int max = p->opts.max_abandoned, n_all = killed_of(&p->killed, 0);
-	unsigned int most = n_all < max / 2 ? p->opts.max_abandoned_by_owner : 1;
-
-	return owner && p->opts.max_abandoned_by_owner &&
-	       (killed_of(&p->killed, owner) >= most || n_all >= max - max / 4);
-}
-
 static bool is_refused(struct role_pool *p, const struct role_request *request)
 {
+	const struct killed_limits limits = { p->opts.max_abandoned,
+					      p->opts.max_abandoned_by_owner };
 	uint64_t now_ns = clock_monotonic_ns();
 
-	if (has_too_many(p, request->owner)) {
+	if (killed_are_too_many(&p->killed, request->owner, &limits)) {
 		(void)killed_reap(&p->killed, now_ns);
-		if (has_too_many(p, request->owner))
+		if (killed_are_too_many(&p->killed, request->owner, &limits))
 			return true;
 	}
-
 	for (int i = 0; i < ROLE_PAYERS; i++)
 		if (payers_is_refused(&p->payers, request->payers[i], now_ns))
 			return true;
 	return false;
 }
 
-static void count_failure(struct role_pool *p, int r)
-{
-	p->counters.timeouts += r == -ETIMEDOUT;
-	p->counters.deaths += r == -EPIPE;
-	p->counters.garbage += r != -ETIMEDOUT && r != -EPIPE;
-}
-
 /* ---- exchanges ---------------------------------------------------------------------------- */
-
-static int send_request(struct role_exchange *x, const struct role_request *request)
-{
-	const struct role_header h = {
-		.type = ROLE_REQUEST,
-		.request = x->id,
-		.kind = request->kind,
-		.timeout_ms = request->timeout_ms,
-	};
-
-	return role_message_send(x->sock, &h, request->data, request->len, request->fds,
-				 request->n_fds, MSG_DONTWAIT);
-}
-
-static void begin_job(struct role_exchange *x)
-{
-	x->budget = (struct role_budget){ .wall_ms = x->request.timeout_ms,
-					  .cpu_ms = x->request.cpu_ms,
-					  .is_patient = x->request.is_patient };
-	role_budget_begin(&x->budget, x->pid);
-}
 
 /* Returns a child that has received the request, or NULL with the reason in *@out_error. */
 static struct role_exchange *begin(struct role_pool *p, const struct role_request *request,
@@ -249,8 +247,8 @@ static struct role_exchange *begin(struct role_pool *p, const struct role_reques
 		x = take_child(p, until_ns, NULL);
 		if (!x)
 			return NULL;
-		x->id = ++p->last_id;
-		*out_error = send_request(x, request);
+		x->peer.id = ++p->last_id;
+		*out_error = role_peer_send(&x->peer, request);
 		if (*out_error == 0)
 			return x;
 		if (*out_error == -EMSGSIZE) {
@@ -278,106 +276,27 @@ int role_pool_start(struct role_pool *p, const struct role_request *request, uns
 	pthread_mutex_unlock(&p->lock);
 	if (!x)
 		return r;
-	x->request = *request;
+	x->peer.request = *request;
+	x->leave_ns = now_ns + (request->is_urgent ? URGENT_PATIENCE : ROLE_PATIENCE) *
+				       (uint64_t)request->timeout_ms * CLOCK_MS_NS;
 	x->state = -EAGAIN;
-	if (x->has_started)
-		begin_job(x);
+	role_peer_begin(&x->peer);
 	*out = x;
 	return 0;
 }
 
-static int on_hello(struct role_exchange *x)
-{
-	struct role_pool *p = x->pool;
-
-	if (x->has_started)
-		return -EBADMSG;
-	x->has_started = true;
-	begin_job(x);
-	/* the CPU time of its start counts, because the job may be running by now */
-	x->budget.began_cpu_ns = 0;
-	pthread_mutex_lock(&p->lock);
-	p->n_failed_starts = 0;
-	p->next_start_ns = 0;
-	snprintf(p->confinement, sizeof(p->confinement), "%.*s", (int)x->in.body_len,
-		 (const char *)x->in.body);
-	pthread_mutex_unlock(&p->lock);
-	return -EAGAIN;
-}
-
-static int on_question(struct role_exchange *x)
-{
-	struct role_header h = { .type = ROLE_ANSWER, .request = x->id };
-	int fd = -1, r;
-
-	if (!x->request.answer)
-		return -EBADMSG;
-	h.result = x->request.answer(x->request.ctx, x->in.h.kind, x->in.body, x->in.body_len, &fd);
-	r = role_message_send(x->sock, &h, NULL, 0, &fd, fd >= 0, MSG_DONTWAIT);
-	closep(&fd);
-	return r < 0 ? r : -EAGAIN;
-}
-
-static int on_reply(struct role_exchange *x)
-{
-	if (x->in.h.result > 0)
-		return -EBADMSG;
-	x->reply = (struct role_reply){ .result = x->in.h.result,
-					.data = x->in.body,
-					.len = x->in.body_len,
-					.fds = x->in.fds,
-					.n_fds = x->in.h.n_fds };
-	return 0;
-}
-
-/* Handles the message in x->in. Returns the same values as role_exchange_poll(). */
-static int handle(struct role_exchange *x)
-{
-	int r;
-
-	if (x->in.h.type == ROLE_HELLO)
-		return on_hello(x);
-	if (!x->has_started || x->in.h.request != x->id)
-		return -EBADMSG;
-	switch (x->in.h.type) {
-	case ROLE_REPLY:
-		return on_reply(x);
-	case ROLE_QUESTION:
-		return on_question(x);
-	case ROLE_PART:
-		r = x->request.part ? x->request.part(x->request.ctx, x->in.h.kind, x->in.body,
-						      x->in.body_len)
-				    : -EBADMSG;
-		return r < 0 ? r : -EAGAIN;
-	default:
-		return -EBADMSG;
-	}
-}
-
-/* Receives and handles one message. Returns the same values as role_exchange_poll(). */
+/* Returns the same values as role_exchange_poll(). */
 static int step(struct role_exchange *x, uint64_t until_ns)
 {
-	uint64_t now_ns = clock_monotonic_ns();
-	uint64_t end_ns = role_budget_deadline_ns(&x->budget, x->pid, now_ns);
-	uint64_t stop_ns = end_ns < until_ns ? end_ns : until_ns;
-	struct pollfd p = { .fd = x->sock, .events = POLLIN };
-	uint64_t wait_ns = stop_ns > now_ns ? stop_ns - now_ns : 0;
-	const struct timespec wait = { (time_t)(wait_ns / CLOCK_SECOND_NS),
-				       (long)(wait_ns % CLOCK_SECOND_NS) };
-	int r;
+	bool had_started = x->peer.has_started;
+	int r = role_peer_step(&x->peer, until_ns);
 
-	if (ppoll(&p, 1, &wait, NULL) <= 0) {
-		now_ns = clock_monotonic_ns();
-		end_ns = role_budget_deadline_ns(&x->budget, x->pid, now_ns);
-		return now_ns == end_ns ? -ETIMEDOUT : -EAGAIN;
+	if (x->peer.has_started && !had_started) {
+		pthread_mutex_lock(&x->pool->lock);
+		note_start(x);
+		pthread_mutex_unlock(&x->pool->lock);
 	}
-	r = role_message_receive(x->sock, &x->in, MSG_DONTWAIT);
-	if (r == 0) {
-		r = handle(x);
-		if (r != 0)
-			role_message_close_fds(&x->in);
-	}
-	return r == -EAGAIN && now_ns == end_ns ? -ETIMEDOUT : r;
+	return r;
 }
 
 static void settle_payers(struct role_exchange *x)
@@ -387,9 +306,9 @@ static void settle_payers(struct role_exchange *x)
 
 	for (int i = 0; i < ROLE_PAYERS; i++) {
 		if (x->state == 0 && i == 0)
-			payers_forgive(&p->payers, x->request.payers[i]);
+			payers_forgive(&p->payers, x->peer.request.payers[i]);
 		else if (x->state < 0)
-			payers_charge(&p->payers, x->request.payers[i], i ? FREE_FAILURES : 0,
+			payers_charge(&p->payers, x->peer.request.payers[i], i ? FREE_FAILURES : 0,
 				      now_ns);
 	}
 }
@@ -408,32 +327,82 @@ int role_exchange_poll(struct role_exchange *x, unsigned int wait_ms)
 
 int role_exchange_wait(struct role_exchange *x)
 {
-	int r = -EAGAIN;
+	while (x->state == -EAGAIN) {
+		uint64_t now_ns = clock_monotonic_ns(), left_ns;
 
-	while (r == -EAGAIN)
-		r = deadline_is_past(x->request.until_ns) ? -ETIMEDOUT
-							  : role_exchange_poll(x, POLL_MS);
-	return r;
+		if (now_ns >= x->leave_ns || deadline_is_past(x->peer.request.until_ns)) {
+			x->is_late = true;
+			return -ETIMEDOUT;
+		}
+		left_ns = x->leave_ns - now_ns;
+		(void)role_exchange_poll(x, left_ns < POLL_MS * CLOCK_MS_NS
+						    ? (unsigned int)(left_ns / CLOCK_MS_NS) + 1
+						    : POLL_MS);
+	}
+	return x->state;
 }
 
 int role_exchange_fd(const struct role_exchange *x)
 {
-	return x->sock;
+	return x->peer.sock;
 }
 
 bool role_exchange_has_started(const struct role_exchange *x)
 {
-	return x->has_started;
+	return x->peer.has_started;
 }
 
 struct role_reply *role_exchange_reply(struct role_exchange *x)
 {
-	return &x->reply;
+	return &x->peer.reply;
 }
 
 void role_exchange_reject(struct role_exchange *x)
 {
 	x->state = -EBADMSG;
+}
+
+static int ignore_part(void *ctx, uint32_t kind, const void *data, size_t len)
+{
+	(void)ctx;
+	(void)kind;
+	(void)data;
+	(void)len;
+	return 0;
+}
+
+static int refuse_question(void *ctx, uint32_t kind, const void *data, size_t len, int *out_fd)
+{
+	*out_fd = -1;
+	return ignore_part(ctx, kind, data, len) - ECANCELED;
+}
+
+/* The child finishes its job, and then it is free. The caller holds the lock. */
+static void leave(struct role_exchange *x)
+{
+	x->pool->counters.late++;
+	x->pool->n_late++;
+	x->peer.request.part = ignore_part;
+	x->peer.request.answer = refuse_question;
+}
+
+/* The caller holds the lock. */
+static void finish(struct role_exchange *x)
+{
+	struct role_pool *p = x->pool;
+
+	/* nobody but this machine is to blame for a child that does not start */
+	if (x->state != -EAGAIN && x->peer.has_started)
+		settle_payers(x);
+	x->is_busy = false;
+	if (!x->state)
+		return;
+	if (x->state != -EAGAIN)
+		count_failure(p, x->state);
+	remove_child(p, x);
+	/* the next request finds a child that has started already */
+	if (may_add_child(p, clock_monotonic_ns()))
+		(void)add_child(p, NULL);
 }
 
 void role_exchange_end(struct role_exchange *x)
@@ -442,23 +411,15 @@ void role_exchange_end(struct role_exchange *x)
 
 	if (!x)
 		return;
-	role_message_close_fds(&x->in);
-	if (x->request.waited_ns)
-		*x->request.waited_ns +=
-			role_budget_waited_ns(&x->budget, x->pid, clock_monotonic_ns());
+	role_message_close_fds(&x->peer.in);
+	if (x->peer.request.waited_ns)
+		*x->peer.request.waited_ns +=
+			role_budget_waited_ns(&x->peer.budget, x->peer.pid, clock_monotonic_ns());
 	pthread_mutex_lock(&p->lock);
-	/* nobody but this machine is to blame for a child that does not start */
-	if (x->state != -EAGAIN && x->has_started)
-		settle_payers(x);
-	x->is_busy = false;
-	if (x->state) {
-		if (x->state != -EAGAIN)
-			count_failure(p, x->state);
-		remove_child(p, x);
-		/* the next request finds a child that has started already */
-		if (may_add_child(p, clock_monotonic_ns()))
-			(void)add_child(p, NULL);
-	}
+	if (x->is_late)
+		leave(x);
+	else
+		finish(x);
 	pthread_cond_signal(&p->freed);
 	pthread_mutex_unlock(&p->lock);
 }
@@ -553,14 +514,14 @@ size_t role_pool_pids(struct role_pool *p, pid_t *out, size_t max)
 	pthread_mutex_lock(&p->lock);
 	n = p->children.len < max ? p->children.len : max;
 	for (size_t i = 0; i < n; i++)
-		out[i] = p->children.data[i]->pid;
+		out[i] = p->children.data[i]->peer.pid;
 	pthread_mutex_unlock(&p->lock);
 	return n;
 }
 
 void role_pool_confinement(struct role_pool *p, char *out, size_t len)
 {
-	uint64_t until_ns = clock_monotonic_ns() + START_MS * (uint64_t)CLOCK_MS_NS;
+	uint64_t until_ns = clock_monotonic_ns() + CONFINEMENT_MS * (uint64_t)CLOCK_MS_NS;
 	struct role_exchange *x;
 	struct err err = { 0 };
 
@@ -569,10 +530,10 @@ void role_pool_confinement(struct role_pool *p, char *out, size_t len)
 	if (x) {
 		pthread_mutex_unlock(&p->lock);
 		x->state = -EAGAIN;
-		x->request = (struct role_request){ 0 };
-		while (!x->has_started && x->state == -EAGAIN)
+		x->peer.request = (struct role_request){ 0 };
+		while (!x->peer.has_started && x->state == -EAGAIN)
 			x->state = step(x, until_ns);
-		if (x->has_started)
+		if (x->peer.has_started)
 			x->state = 0;
 		role_exchange_end(x);
 		pthread_mutex_lock(&p->lock);
@@ -591,7 +552,7 @@ void role_pool_stop_idle(struct role_pool *p)
 	pthread_mutex_lock(&p->lock);
 	while ((x = idle_child(p))) {
 		/* a child that has not started yet was not at fault */
-		x->has_started = true;
+		x->peer.has_started = true;
 		remove_child(p, x);
 	}
 	pthread_mutex_unlock(&p->lock);

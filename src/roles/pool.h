@@ -46,7 +46,10 @@ struct role_pool_opts {
 	struct role_launcher *launcher;
 };
 
-enum { ROLE_PAYERS = 2 };
+enum {
+	ROLE_PAYERS = 2,
+	ROLE_PATIENCE = 10,
+};
 
 struct role_request {
 	uint32_t kind;
@@ -60,10 +63,11 @@ struct role_request {
 	 */
 	unsigned int timeout_ms, cpu_ms;
 	/*
-	 * The result may come late: the time in which others keep the child from the CPUs does not
-	 * count (budget.h). The thread that samples must not wait for that.
+	 * The thread that samples waits for the result. The caller waits for at most twice
+	 * timeout_ms, else for ROLE_PATIENCE times that, also if others keep the child from the
+	 * CPUs, which does not count as the job's time (budget.h).
 	 */
-	bool is_patient;
+	bool is_urgent;
 	uint64_t *waited_ns; /* that time is added to it when the exchange ends; may be NULL */
 	/*
 	 * A CLOCK_MONOTONIC time from which nobody needs the result, or 0. Any thread may set it at
@@ -137,8 +141,9 @@ int role_pool_start(struct role_pool *p, const struct role_request *request, uns
 int role_exchange_poll(struct role_exchange *x, unsigned int wait_ms);
 
 /*
- * Waits for the end of an exchange. Returns the same values as role_exchange_poll(); -ETIMEDOUT,
- * for which the child is not to blame, soon after until_ns.
+ * Waits for the end of an exchange. Returns the same values as role_exchange_poll(). It also
+ * returns -ETIMEDOUT when the caller shall not wait any longer (is_urgent, until_ns). Then nobody
+ * is charged, and role_exchange_end() lets the child finish its job.
  */
 int role_exchange_wait(struct role_exchange *x);
 
@@ -175,6 +180,7 @@ struct role_counters {
 	uint64_t timeouts; /* children killed because the time was over */
 	uint64_t deaths;   /* children that died by themselves or by others */
 	uint64_t garbage;  /* children killed for an invalid message */
+	uint64_t late;     /* requests whose callers did not wait for the reply any longer */
 	uint64_t refused;  /* requests refused because of their payer, their owner or a lack of
 			      children */
 	unsigned int running;

@@ -22,6 +22,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "roles/pool.h"
 #include "roles/spawn.h"
 
 enum { REPORT_MAX = 256, GRACE_MS = 2000, PAGE = 4096 };
@@ -189,7 +190,7 @@ static void run_job(struct channel *c, int sock)
 	};
 	struct role_header h = { .type = ROLE_REPLY, .request = c->in.h.request };
 
-	set_alarm((uint64_t)c->in.h.timeout_ms + GRACE_MS);
+	set_alarm(ROLE_PATIENCE * (uint64_t)c->in.h.timeout_ms + GRACE_MS);
 	h.result = job && call.request_len >= job->request_len ? job->run(&call) : -EOPNOTSUPP;
 	set_alarm(0);
 	send_or_exit(sock, &h, call.reply, call.reply_len, call.reply_fds, call.n_reply_fds);

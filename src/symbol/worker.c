@@ -217,7 +217,6 @@ static int exchange(struct batch *b, bool *out_started)
 		.fds = &b->q->fd,
 		.n_fds = 1,
 		.timeout_ms = w->opts.timeout_ms,
-		.is_patient = true,
 		.until_ns = w->opts.until_ns,
 		.part = on_part,
 		.answer = on_question,

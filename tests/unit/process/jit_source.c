@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "reader/reader.h"
-#include "roles/budget.h"
+#include "roles/pool.h"
 #include "roles/pool.h"
 #include "tests/test.h"
 
@@ -66,7 +66,7 @@ static void check(struct fixture *f, uint64_t addr, const char *expected)
 static struct jit_time in_time(uint64_t ns)
 {
 	return (struct jit_time){ .left_ns = ns,
-				  .end_ns = clock_monotonic_ns() + ns * ROLE_BUDGET_PATIENCE };
+				  .end_ns = clock_monotonic_ns() + ns * ROLE_PATIENCE };
 }
 
 static int look_up(struct fixture *f, const uint64_t *addrs, size_t n)
@@ -176,7 +176,7 @@ static void waits_for_readers_that_hang_no_longer_than_it_may(void **state)
 	assert_int_equal(look_up(f, addrs, 1), 0);
 	append(f, "1000 10 b\n");
 	/* a patient request within the end of the batch has no millisecond */
-	time.end_ns = clock_monotonic_ns() + ROLE_BUDGET_PATIENCE * CLOCK_MS_NS - 1;
+	time.end_ns = clock_monotonic_ns() + ROLE_PATIENCE * CLOCK_MS_NS - 1;
 	assert_int_equal(jit_source_look_up(f->source, f->pool, addrs, 1, &time), -ETIMEDOUT);
 	while (look_up(f, addrs, 1) == -ETIME)
 		usleep(10000);

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -232,14 +234,114 @@ static void a_descriptor_reaches_the_job(void **state)
 	role_pool_free(p);
 }
 
+/* It is replaced at once or, if others had the CPUs meanwhile, when it has used up its time. */
 static void a_child_that_hangs_is_replaced(void **state)
 {
-	struct role_pool *p = new_pool(2);
+	struct role_pool *p = new_pool(1);
 
 	assert_int_equal(call(p, HANG, 20), -ETIMEDOUT);
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
 	assert_int_equal(call(p, HANG, 20), -ETIMEDOUT);
 	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
 	assert_int_equal(counters(p).timeouts, 2);
+	role_pool_free(p);
+}
+
+/* A program that computes all the time on the only CPU of @pid, which runs when nobody else does.
+ */
+static pid_t starve(pid_t pid)
+{
+	const struct sched_param param = { 0 };
+	int cpu = sched_getcpu();
+	cpu_set_t one;
+	pid_t other;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	assert_return_code(sched_setaffinity(pid, sizeof(one), &one), errno);
+	assert_return_code(sched_setscheduler(pid, SCHED_IDLE, &param), errno);
+	other = fork();
+	assert_true(other >= 0);
+	if (other)
+		return other;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)sched_setaffinity(0, sizeof(one), &one);
+	for (;;)
+		;
+}
+
+static void end_program(pid_t pid)
+{
+	assert_return_code(kill(pid, SIGKILL), errno);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Calls COMPUTE, which takes 20 ms of CPU time, as a thread that samples does. */
+static int call_urgently(struct role_pool *p, unsigned int timeout_ms)
+{
+	const struct role_request request = {
+		.kind = COMPUTE, .timeout_ms = timeout_ms, .is_urgent = true, .payers = { 17 }
+	};
+	struct role_exchange *x;
+	int r = role_pool_call(p, &request, &x);
+
+	role_exchange_end(x);
+	return r;
+}
+
+/*
+ * A child that gets no CPU costs its caller twice the limit. It is neither charged nor killed, and
+ * works again when its CPU is free.
+ */
+static void an_urgent_caller_leaves_a_child_that_others_keep_from_the_cpus(void **state)
+{
+	struct role_pool *p = new_pool(1);
+	uint64_t began_ns, took_ns;
+	pid_t other, child;
+	int r;
+
+	assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	child = role_pool_pid(p);
+	other = starve(child);
+	began_ns = clock_monotonic_ns();
+	for (r = 0; r == 0;)
+		r = call_urgently(p, 2 * COMPUTE_MS);
+	took_ns = clock_monotonic_ns() - began_ns;
+	assert_int_equal(r, -ETIMEDOUT);
+	assert_true(took_ns < TIMEOUT_MS * (uint64_t)CLOCK_MS_NS);
+	assert_int_equal(counters(p).late, 1);
+	assert_int_equal(counters(p).timeouts, 0);
+	end_program(other);
+	/* the same payer; its request waits until the late one is finished */
+	assert_int_equal(call_urgently(p, TIMEOUT_MS), 0);
+	assert_int_equal(role_pool_pid(p), child);
+	assert_int_equal(counters(p).started, 1);
+	role_pool_free(p);
+}
+
+/* What a late job does wrong costs the next request nothing but the start of another child. */
+static void late_jobs_that_fail_are_ended_by_the_next_request(void **state)
+{
+	const enum job kinds[] = { HANG, CRASH, GARBAGE, PARTS, ASK };
+	_Atomic uint64_t past_ns = 1;
+	struct role_pool *p = new_pool(1);
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		const struct role_request request = { .kind = kinds[i],
+						      .timeout_ms = i ? TIMEOUT_MS : COMPUTE_MS,
+						      .until_ns = &past_ns };
+		struct role_exchange *x;
+
+		assert_int_equal(role_pool_start(p, &request, TIMEOUT_MS, &x), 0);
+		assert_int_equal(role_exchange_wait(x), -ETIMEDOUT);
+		role_exchange_end(x);
+		assert_int_equal(call(p, ECHO, TIMEOUT_MS), 0);
+	}
+	assert_int_equal(counters(p).late, 5);
+	assert_int_equal(counters(p).timeouts, 1);
+	assert_int_equal(counters(p).deaths, 1);
+	assert_int_equal(counters(p).garbage, 1);
+	assert_int_equal(counters(p).started, 4);
 	role_pool_free(p);
 }
 
@@ -635,6 +737,8 @@ int test_pool(void)
 		TEST(a_request_is_answered),
 		TEST(a_descriptor_reaches_the_job),
 		TEST(a_child_that_hangs_is_replaced),
+		TEST(an_urgent_caller_leaves_a_child_that_others_keep_from_the_cpus),
+		TEST(late_jobs_that_fail_are_ended_by_the_next_request),
 		TEST(a_child_that_computes_too_much_is_replaced),
 		TEST(a_child_that_is_kept_from_the_cpus_is_waited_for),
 		TEST(a_child_that_sleeps_is_replaced),
