@@ -19,6 +19,7 @@ int allocator_client_find(struct role_pool *pool, int fd,
 		.fds = &fd,
 		.n_fds = 1,
 		.timeout_ms = TIMEOUT_MS,
+		.is_urgent = true,
 	};
 	_cleanup_(role_exchange_endp) struct role_exchange *x = NULL;
 	const struct role_reply *reply;

@@ -29,11 +29,11 @@ enum {
 	CONFINEMENT_MS = 10000,
 	BACK_OFF_MS = 25, /* doubled with each child that did not start, up to the next */
 	BACK_OFF_MAX_MS = 1000,
-	TRIES = 3,         /* children that are found dead when a request is sent */
-	FREE_FAILURES = 3, /* of payers[1] */
-	END_MS = 200,      /* time to die at the end */
-	POLL_MS = 200,     /* interval at which until_ns is checked */
-	URGENT_PATIENCE = 2,
+	TRIES = 3,          /* children that are found dead when a request is sent */
+	FREE_FAILURES = 3,  /* of payers[1] */
+	END_MS = 200,       /* time to die at the end */
+	POLL_MS = 200,      /* interval at which until_ns is checked */
+	URGENT_MS = 1000,   /* that an urgent caller waits beyond the limit, at most */
 	LATE_MESSAGES = 64, /* handled in one go */
 	CONFINEMENT_MAX = 256,
 };
@@ -262,6 +262,15 @@ static struct role_exchange *begin(struct role_pool *p, const struct role_reques
 	return NULL;
 }
 
+static uint64_t longest_wait_ms(const struct role_request *request)
+{
+	unsigned int ms = request->timeout_ms;
+
+	if (request->is_urgent)
+		return ms + (ms < URGENT_MS ? ms : URGENT_MS);
+	return ROLE_PATIENCE * (uint64_t)ms;
+}
+
 int role_pool_start(struct role_pool *p, const struct role_request *request, unsigned int wait_ms,
 		    struct role_exchange **out)
 {
@@ -277,8 +286,7 @@ int role_pool_start(struct role_pool *p, const struct role_request *request, uns
 	if (!x)
 		return r;
 	x->peer.request = *request;
-	x->leave_ns = now_ns + (request->is_urgent ? URGENT_PATIENCE : ROLE_PATIENCE) *
-				       (uint64_t)request->timeout_ms * CLOCK_MS_NS;
+	x->leave_ns = now_ns + longest_wait_ms(request) * CLOCK_MS_NS;
 	x->state = -EAGAIN;
 	role_peer_begin(&x->peer);
 	*out = x;

@@ -64,8 +64,9 @@ struct role_request {
 	unsigned int timeout_ms, cpu_ms;
 	/*
 	 * The thread that samples waits for the result. The caller waits for at most twice
-	 * timeout_ms, else for ROLE_PATIENCE times that, also if others keep the child from the
-	 * CPUs, which does not count as the job's time (budget.h).
+	 * timeout_ms and no more than a second beyond it, else for ROLE_PATIENCE times that, also
+	 * if others keep the child from the CPUs, which does not count as the job's time
+	 * (budget.h).
 	 */
 	bool is_urgent;
 	uint64_t *waited_ns; /* that time is added to it when the exchange ends; may be NULL */

