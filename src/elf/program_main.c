@@ -13,10 +13,12 @@
 #include <string.h>
 
 #include "elf/image.h"
+#include "elf/x86_insn.h"
 
 enum {
 	CODE_MIN = 16, /* bytes of start-up code that are read: a power of two between these */
 	CODE_MAX = 128,
+	RELOCATION_CODE_MAX = 1024, /* bytes of the code that relocates a static program */
 	RELOCATIONS_MAX = 1 << 20,
 };
 
@@ -94,7 +96,10 @@ static const struct {
 	{ 3, NOTHING, { 0x45, 0x31, 0xc9 } },       /* xor %r9d,%r9d */
 	{ 2, NOTHING, { 0x8b, 0x37 } },             /* mov (%rdi),%esi */
 	{ 3, NOTHING, { 0x48, 0x8b, 0x37 } },       /* mov (%rdi),%rsi */
+	{ 2, NOTHING, { 0x8b, 0x36 } },             /* mov (%rsi),%esi */
+	{ 3, NOTHING, { 0x48, 0x8b, 0x36 } },       /* mov (%rsi),%rsi */
 	{ 4, NOTHING, { 0x48, 0x8d, 0x57, 0x08 } }, /* lea 8(%rdi),%rdx */
+	{ 4, NOTHING, { 0x48, 0x8d, 0x56, 0x08 } }, /* lea 8(%rsi),%rdx */
 	{ 3, IGNORED_32, { 0x49, 0xc7, 0xc0 } },    /* mov $N,%r8 */
 	{ 3, IGNORED_32, { 0x48, 0xc7, 0xc1 } },    /* mov $N,%rcx */
 	{ 2, IGNORED_32, { 0x41, 0xb8 } },          /* mov $N,%r8d */
@@ -150,6 +155,73 @@ static uint64_t x86_argument(struct cursor *c)
 	}
 }
 
+/* The register of lea N(%rip),%reg, and the address in *@out; X86_NO_REG for other instructions. */
+static uint8_t x86_loaded(const uint8_t *insn, uint64_t end, uint64_t *out)
+{
+	int32_t distance;
+
+	if ((insn[0] & 0xfb) != 0x48 || insn[1] != 0x8d || (insn[2] & 0xc7) != 0x05)
+		return X86_NO_REG;
+	memcpy(&distance, insn + 3, sizeof(distance));
+	*out = end + (uint64_t)(int64_t)distance;
+	return (uint8_t)((insn[0] & 4) << 1 | (insn[2] >> 3 & 7));
+}
+
+/* The register of jmp *%reg; X86_NO_REG for other instructions. */
+static uint8_t x86_jumped_by(const uint8_t *insn, uint8_t len)
+{
+	uint8_t high = len == 3 && insn[0] == 0x41 ? 8 : 0;
+
+	insn += high ? 1 : 0;
+	if (len - (high ? 1 : 0) != 2 || insn[0] != 0xff || (insn[1] & 0xf8) != 0xe0)
+		return X86_NO_REG;
+	return high | (insn[1] & 7);
+}
+
+/*
+ * Static position-independent programs of musl relocate themselves first. The code for that, at
+ * @vaddr, ends in a jump to the function that has main(), whose address it loaded into a register.
+ * Returns that address; 0 for other code.
+ */
+static uint64_t x86_after_relocation(const struct elf_image *img, uint64_t vaddr)
+{
+	uint64_t loaded[16] = { 0 }, addr;
+	size_t len = RELOCATION_CODE_MAX;
+	struct x86_insn insn;
+	struct elf_span code;
+
+	while (len >= CODE_MIN && elf_image_at_vaddr(img, vaddr, len, &code) < 0)
+		len /= 2;
+	if (len < CODE_MIN)
+		return 0;
+	for (size_t at = 0; x86_decode(code.data + at, code.len - at, &insn); at += insn.len) {
+		const uint8_t *bytes = code.data + at;
+		uint8_t reg = insn.len == 7 ? x86_loaded(bytes, vaddr + at + 7, &addr) : X86_NO_REG;
+
+		if (reg != X86_NO_REG)
+			loaded[reg] = addr;
+		if (insn.kind == X86_RET)
+			return 0;
+		if (insn.kind != X86_JUMP_INDIRECT)
+			continue;
+		reg = x86_jumped_by(bytes, insn.len);
+		return reg != X86_NO_REG ? loaded[reg] : 0;
+	}
+	return 0;
+}
+
+static uint64_t x86_musl_main(struct cursor *c, uint64_t start)
+{
+	uint64_t found = 0;
+
+	if (cursor_init(c, c->img, start))
+		found = x86_argument(c);
+	if (found)
+		return found;
+	start = x86_after_relocation(c->img, start);
+	return start && cursor_init(c, c->img, start) ? x86_argument(c) : 0;
+}
+
 static uint64_t x86_main(struct cursor *c)
 {
 	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -167,9 +239,7 @@ static uint64_t x86_main(struct cursor *c)
 	if (!skip(c, musl, sizeof(musl)))
 		return 0;
 	(void)next32(c);
-	if (!skip(c, musl_end, sizeof(musl_end)) || !cursor_init(c, c->img, next_target(c)))
-		return 0;
-	return x86_argument(c);
+	return skip(c, musl_end, sizeof(musl_end)) ? x86_musl_main(c, next_target(c)) : 0;
 }
 
 /* ---- arm64 -------------------------------------------------------------------------- */

@@ -93,6 +93,27 @@ static void musl_passes_it_in_a_second_function(void **state)
 	assert_int_equal(x86_main(code, sizeof(code)), MAIN);
 }
 
+static void static_musl_relocates_itself_first(void **state)
+{
+	uint8_t code[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35,
+			   0x00, 0x00, 0x00, 0x00, 0x48, 0x83, 0xe4, 0xf0, 0xe8,
+			   0x02, 0x00, 0x00, 0x00, 0x90, 0x90, /* _start; then lea N(%rip),%rax; jmp
+								  *%rax: */
+			   0x49, 0x89, 0xf8, 0x48, 0x8d, 0x0d, 0x00, 0x01, 0x00,
+			   0x00, 0x48, 0x8d, 0x05, 0x05, 0x00, 0x00, 0x00, 0x4c,
+			   0x89, 0xc6, 0xff, 0xe0, /* the second function */
+			   0x48, 0x8d, 0x56, 0x08, 0x8b, 0x36, 0x45, 0x31, 0xc9,
+			   0x48, 0x8d, 0x3d, 0x42, 0x00, 0x00, 0x00, 0xe9, 0x00,
+			   0x00, 0x00, 0x00 };
+	uint8_t *jump = code + 44;
+
+	assert_int_equal(x86_main(code, sizeof(code)), MAIN);
+	jump[1] = 0xe2; /* jmp *%rdx, which holds nothing known */
+	assert_int_equal(x86_main(code, sizeof(code)), 0);
+	jump[0] = 0xc3;
+	assert_int_equal(x86_main(code, sizeof(code)), 0);
+}
+
 /* Anything unknown between may change the argument: here mov %rax,%rdi. */
 static void other_start_up_code_has_none(void **state)
 {
@@ -176,6 +197,7 @@ static void arm64_passes_an_address_nearby(void **state)
 
 TEST_GROUP(test_program_main, TEST(glibc_passes_a_distance), TEST(glibc_passes_an_address),
 	   TEST(glibc_passes_what_a_relocation_has), TEST(musl_passes_it_in_a_second_function),
-	   TEST(other_start_up_code_has_none), TEST(truncated_start_up_code_has_none),
-	   TEST(arm64_passes_a_wrapper), TEST(arm64_passes_main_that_begins_with_a_jump),
-	   TEST(arm64_passes_an_address_nearby), TEST(arm64_passes_what_a_relocation_has))
+	   TEST(static_musl_relocates_itself_first), TEST(other_start_up_code_has_none),
+	   TEST(truncated_start_up_code_has_none), TEST(arm64_passes_a_wrapper),
+	   TEST(arm64_passes_main_that_begins_with_a_jump), TEST(arm64_passes_an_address_nearby),
+	   TEST(arm64_passes_what_a_relocation_has))
