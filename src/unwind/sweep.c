@@ -10,9 +10,10 @@
  * followed, a lookahead determines which depth it needs (sweep_lookahead.c). Functions that are
  * known not to return have no continuation. A path never continues into the start of a function. An
  * indirect jump (the table of a switch) leads to the code that nothing else leads to, up to the
- * next function: that code begins with the jump's state. Whatever is not understood (rsp from
- * elsewhere without a frame pointer, more pops than pushes) makes the rest of its path unknown, so
- * that it has no row.
+ * next function: that code begins with the jump's state, if what follows agrees, or, in a second
+ * pass, if all such jumps of the function agree and nothing contradicts. Whatever is not understood
+ * (rsp from elsewhere without a frame pointer, more pops than pushes) makes the rest of its path
+ * unknown, so that it has no row.
  *
  * Bounds. Each instruction is visited once, or twice if a certain state follows an uncertain one,
  * so the time is linear in the code: 32 MiB of code and 4 bytes of state for each byte at most.
@@ -28,6 +29,7 @@
 #include "elf/x86_insn.h"
 #include "unwind/rows.h"
 #include "unwind/sweep_entries.h"
+#include "unwind/sweep_jumps.h"
 #include "unwind/sweep_lookahead.h"
 #include "unwind/sweep_step.h"
 
@@ -289,18 +291,51 @@ static bool looks_like_assembler(const struct unwind_sweep_gap *g, size_t at)
 	return true;
 }
 
+/* Where a pass over a gap is. */
 struct passing {
-	struct unwind_sweep_state jump; /* state at the last indirect jump */
-	bool binds;      /* that jump is a PLT entry's: only its second half follows */
+	struct unwind_sweep_state jump;   /* state at the last indirect jump */
+	struct unwind_sweep_jumps tables; /* those by tables */
+	bool binds;      /* the last indirect jump is a PLT entry's: only its second half follows */
+	bool is_second;  /* the first pass has found what other evidence there is */
 	size_t code_end; /* code or padding was seen up to about here */
 	struct unwind_dead_end outlook;
 };
+
+/* Begins another function. */
+static void forget_jumps(struct passing *w)
+{
+	w->jump = (struct unwind_sweep_state){ 0 };
+	w->tables = (struct unwind_sweep_jumps){ 0 };
+}
+
+/*
+ * Returns the state at @at if that can only be a target of the function's jumps by tables, else
+ * NULL: dav1d's functions in assembly choose among variants by such a jump, and the variants end in
+ * another one, so that the code itself does not decide its state.
+ */
+static const struct unwind_sweep_state *state_in_table(const struct passing *w,
+						       const struct unwind_sweep_gap *g, size_t at)
+{
+	return w->is_second && unwind_sweep_looks_like_code(g, at)
+		       ? unwind_sweep_jumps_state(&w->tables)
+		       : NULL;
+}
+
+/*
+ * True if another function than the one that jumped may begin at @at, with another state. Variants
+ * are aligned, too, but mostly chosen before anything is pushed.
+ */
+static bool may_be_another(const struct passing *w, const struct unwind_sweep_gap *g, size_t at)
+{
+	return !((g->vaddr + at) % UNWIND_SWEEP_ALIGN) &&
+	       (looks_like_function(g, at) || !is_as_entered(&w->tables.state));
+}
 
 /* Finds the state at the start of code to which nothing leads. Returns false if none is certain. */
 static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_t at,
 			       struct passing *w, struct unwind_sweep_state *out)
 {
-	const struct unwind_sweep_state *jump = &w->jump;
+	const struct unwind_sweep_state *jump = &w->jump, *table;
 	struct unwind_lookahead a = { .sw = sw };
 	bool function;
 
@@ -320,6 +355,11 @@ static bool state_of_unreached(struct unwind_sweep *sw, const struct unwind_swee
 		return true;
 	}
 	function = looks_like_function(g, at);
+	table = state_in_table(w, g, at);
+	if (table) {
+		*out = *table;
+		return true;
+	}
 	*out = jump->seen && !function ? *jump : UNWIND_SWEEP_ENTERED;
 	out->start = 0;
 	if (!g->whole || !jump->seen)
@@ -358,6 +398,8 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 			w->code_end = *at;
 			return 0;
 		}
+		if (w->is_second && may_be_another(w, g, *at))
+			forget_jumps(w);
 		if (may_begin(g, w, *at) && state_of_unreached(sw, g, *at, w, &begins)) {
 			*s = begins;
 			w->outlook = (struct unwind_dead_end){ 0 };
@@ -366,19 +408,35 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 		}
 	}
 	if (s->start)
-		w->jump = (struct unwind_sweep_state){ 0 };
+		forget_jumps(w);
 	if (!unwind_sweep_decode(g, *at, &insn)) {
 		++*at;
 		return r;
 	}
+	unwind_sweep_jumps_step(&w->tables, g->code + *at, insn.len);
 	if (s->seen && insn.kind == X86_JUMP_INDIRECT) {
 		/* the state is unknown if a table's byte was mistaken for code */
 		w->jump = s->lost ? (struct unwind_sweep_state){ 0 } : *s;
+		unwind_sweep_jumps_note(&w->tables, g->code + *at, insn.len, s);
 		w->binds = is_plt_entry(g, *at);
 	} else if (w->binds && !g->whole) {
 		w->jump = (struct unwind_sweep_state){ 0 };
 	}
 	*at += unwind_sweep_insn_len(sw, g, *at, insn.len);
+	return r;
+}
+
+static int pass_all(struct unwind_sweep *sw, bool is_second)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sw->gaps.len; i++) {
+		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
+		struct passing w = { .is_second = is_second };
+
+		for (size_t at = 0; !r && at < g->len;)
+			r = pass(sw, g, &at, &w);
+	}
 	return r;
 }
 
@@ -401,14 +459,8 @@ int unwind_sweep_run(struct unwind_sweep *sw, const struct elf_image *img)
 				r = follow_all(sw, g->vaddr + at, g->vaddr + at);
 	}
 	r = r ? r : follow_calls(sw);
-	for (size_t i = 0; !r && i < sw->gaps.len; i++) {
-		const struct unwind_sweep_gap *g = &sw->gaps.data[i];
-		struct passing w = { 0 };
-
-		for (size_t at = 0; !r && at < g->len;)
-			r = pass(sw, g, &at, &w);
-	}
-	return r;
+	r = r ? r : pass_all(sw, false);
+	return r ? r : pass_all(sw, true);
 }
 
 /* ---- rows ---- */

@@ -4,8 +4,12 @@
  * does not show where they start, but the code with CFI that calls them does. That code is not
  * decoded: of its bytes, those that would be a call, a jump or a load of an address count if they
  * lead to an aligned address in a gap. A gap of 64 KiB is a sixty-thousandth of what 32 bits reach,
- * and a sixteenth of it is aligned, so other bytes hardly ever do. Pointers in the data do not
- * count: compilers put addresses within functions there (computed gotos).
+ * and a sixteenth of it is aligned, so other bytes hardly ever do.
+ *
+ * Compilers also copy pairs of addresses from data to tables of functions: a quarter of x265's
+ * functions in assembly are known from relocations only. But data has addresses within functions
+ * as well (computed gotos), so a pointer counts only if what precedes is padding or an end, and if
+ * the code that follows does not need words on the stack.
  */
 #include "unwind/sweep_entries.h"
 
@@ -16,6 +20,7 @@
 #include "elf/image.h"
 #include "elf/rawsym.h"
 #include "elf/x86_insn.h"
+#include "unwind/sweep_lookahead.h"
 
 enum {
 	SURELY_CODE = 8,          /* instructions in a row that decode */
@@ -207,11 +212,43 @@ static void begin_at_code(struct unwind_sweep *sw, const struct elf_image *img)
 	}
 }
 
+/* True if the code at @vaddr returns to an address that is not at rsp there. */
+static bool needs_words(struct unwind_sweep *sw, uint64_t vaddr)
+{
+	struct unwind_lookahead a = { .sw = sw };
+	struct unwind_sweep_state s;
+
+	return unwind_lookahead_find(&a, vaddr, &s) && (s.depth || s.rsp_moved);
+}
+
+/* Marks the functions whose addresses the dynamic loader writes into data. */
+static void begin_at_pointers(struct unwind_sweep *sw, const struct elf_image *img)
+{
+	struct elf_span relocations;
+	Elf64_Rela rela;
+
+	if (elf_image_section(img, ".rela.dyn", &relocations) < 0)
+		return;
+	for (size_t at = 0; at + sizeof(rela) <= relocations.len; at += sizeof(rela)) {
+		const struct unwind_sweep_gap *g;
+		uint64_t vaddr;
+
+		memcpy(&rela, relocations.data + at, sizeof(rela));
+		vaddr = (uint64_t)rela.r_addend;
+		if (ELF64_R_TYPE(rela.r_info) != R_X86_64_RELATIVE)
+			continue;
+		g = unwind_sweep_gap_at(sw, vaddr);
+		if (g && begins_after_end(g, (size_t)(vaddr - g->vaddr)) && !needs_words(sw, vaddr))
+			begin_at_reference(sw, vaddr);
+	}
+}
+
 void unwind_sweep_begin_functions(struct unwind_sweep *sw, const struct elf_image *img)
 {
 	begin_at_code_of_gaps(sw);
 	begin_at_symbols(sw, img);
 	begin_at_arrays(sw, img);
+	begin_at_pointers(sw, img);
 	if (sw->referenced)
 		begin_at_code(sw, img);
 }

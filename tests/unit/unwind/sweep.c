@@ -362,6 +362,51 @@ static void the_state_of_a_function_is_known_if_functions_have_one_frame(void **
 	assert_rsp(&any, 12, LOST);
 }
 
+#define XOR_8 "\x31\xc0\x31\xc0\x31\xc0\x31\xc0\x31\xc0\x31\xc0\x31\xc0\x31\xc0"
+
+static void jumps_by_tables_have_the_state_of_their_targets(void **state)
+{
+	static const char code[] = "\xe8\x01\x00\x00\x00\xcc" /* 0 call 6 */
+				   "\x48\x83\xec\x18"         /* 6 sub $24,%rsp */
+				   "\x48\x01\xc8"             /* 10 add %rcx,%rax */
+				   "\xff\xe0"                 /* 13 jmp *%rax */
+		XOR_8 "\xff\xe2"                              /* 15 ...; 31 jmp *%rdx */
+		XOR_8 "\xff\xe2"                              /* 33 ...; 49 jmp *%rdx */
+				   "\xcc\xcc\xcc\xcc\xcc"     /* 51: another function may follow */
+		XOR_8 "\xff\xe2";                             /* 56 ...; 72 jmp *%rdx */
+	_cleanup_(swept_fini) struct swept by_table = { 0 };
+	_cleanup_(swept_fini) struct swept plain = { 0 };
+	char other[sizeof(code)];
+
+	SWEEP(&by_table, code, true);
+	assert_rsp(&by_table, 15, 32);
+	assert_rsp(&by_table, 31, 32);
+	assert_rsp(&by_table, 33, 32);
+	assert_rsp(&by_table, 56, LOST);
+	memcpy(other, code, sizeof(code));
+	other[14] = '\xe2'; /* jmp *%rdx */
+	sweep(&plain, other, sizeof(code) - 1, true);
+	assert_rsp(&plain, 13, 32);
+	assert_rsp(&plain, 15, LOST);
+}
+
+static void jumps_by_tables_must_agree(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\xe8\x01\x00\x00\x00\xcc" /* 0 call 6 */
+	      "\x48\x01\xc8"             /* 6 add %rcx,%rax */
+	      "\x84\xc0\x74\x02"         /* 9 test %al,%al; je 15 */
+	      "\xff\xe0"                 /* 13 jmp *%rax */
+	      "\x48\x83\xec\x18"         /* 15 sub $24,%rsp */
+	      "\xff\xe0"                 /* 19 jmp *%rax */
+	      XOR_8 "\xff\xe2",          /* 21 ...; 37 jmp *%rdx */
+	      true);
+	assert_rsp(&s, 19, 32);
+	assert_rsp(&s, 21, LOST);
+}
+
 static void a_function_returns_if_the_one_that_it_jumps_to_does(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -495,6 +540,8 @@ TEST_GROUP_OF_X86_64(test_sweep, TEST(follows_pushes_and_an_early_return),
 		     TEST(code_after_a_call_may_be_forgotten_while_it_is_pending_twice),
 		     TEST(a_table_of_jumps_leads_to_code_among_other_things),
 		     TEST(the_state_of_a_function_is_known_if_functions_have_one_frame),
+		     TEST(jumps_by_tables_have_the_state_of_their_targets),
+		     TEST(jumps_by_tables_must_agree),
 		     TEST(a_function_returns_if_the_one_that_it_jumps_to_does),
 		     TEST(a_function_after_an_indirect_jump_is_found),
 		     TEST(lazy_plt_entries_count_what_they_push),
