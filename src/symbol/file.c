@@ -414,6 +414,20 @@ static bool is_haskell_code(struct symbol_file *f, uint64_t vaddr)
 	return f->has_haskell && !function_extents_in_eh_frame(f->extents, vaddr);
 }
 
+/*
+ * Where the entry point or main() is between the start that was found and @vaddr, a function begins
+ * there: musl's start-up code has neither CFI nor alignment.
+ */
+static uint64_t after_known(const struct symbol_file *f, uint64_t vaddr, uint64_t start)
+{
+	const uint64_t known[] = { f->entry, f->main };
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i] && known[i] <= vaddr && known[i] > start)
+			start = known[i];
+	return start;
+}
+
 static int find_start(void *ctx)
 {
 	struct start_job *job = ctx;
@@ -434,6 +448,7 @@ static int find_start(void *ctx)
 	if (is_haskell_code(f, job->vaddr) && elf_info_table_start(f->img, job->vaddr, &job->start))
 		return 0;
 	r = function_extents_start(f->extents, job->vaddr, &job->start);
+	job->start = r == 0 ? after_known(f, job->vaddr, job->start) : 0;
 	job->ends_contexts = job->ends_contexts || (r == 0 && is_context_end(f, job->start));
 	return r;
 }

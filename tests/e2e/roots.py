@@ -33,6 +33,9 @@ BUILDS = {
     "static-pie": ("gcc", ["-pthread", "-static-pie", "-fPIE"]),
     "musl": ("musl-gcc", []),
     "static-musl": ("musl-gcc", ["-static"]),
+    # rcrt1.o, as in Rust's programs for musl, relocates the program before it calls main()
+    "static-pie-musl": ("musl-gcc", ["-static", "-fPIE", "-nostartfiles", "-Wl,-pie,--no-dynamic-linker",
+                                     "/usr/lib/x86_64-linux-musl/rcrt1.o"]),
     # without .eh_frame_hdr there is no search table
     "no-hdr": ("gcc", ["-pthread", "-static", "-Wl,--no-eh-frame-hdr"]),
     "musl-no-hdr": ("musl-gcc", ["-static", "-Wl,--no-eh-frame-hdr"]),
