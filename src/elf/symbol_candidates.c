@@ -152,15 +152,29 @@ static int take(struct candidates *l, struct candidate c, uint64_t size)
 }
 
 /*
+ * True if @s belongs to a section without code. Its address may still be in another section's code:
+ * __bss_start is the end of .data, which programs that dump themselves fill with code.
+ */
+static bool is_in_data(const struct candidates *l, const struct elf_rawsym *s)
+{
+	struct elf_section section;
+
+	return elf_image_section_header(l->img, s->shndx, &section) == 0 &&
+	       !(section.flags & SHF_EXECINSTR);
+}
+
+/*
  * True if @s, which is not a function, may name code. GHC gives many of its functions the type of
  * data. Data among code has names too, but is not executed; without a size, it would seem to extend
  * over the function that follows it.
  */
-static bool may_name_code(const struct elf_rawsyms *table, const struct elf_rawsym *s)
+static bool may_name_code(const struct candidates *l, const struct elf_rawsyms *table,
+			  const struct elf_rawsym *s)
 {
 	if (s->type == STT_OBJECT)
 		return s->size > 0;
-	return s->type == STT_NOTYPE && s->shndx != SHN_ABS && is_label(table, s->name_off);
+	return s->type == STT_NOTYPE && s->shndx != SHN_ABS && is_label(table, s->name_off) &&
+	       !is_in_data(l, s);
 }
 
 /*
@@ -186,7 +200,7 @@ static int read_symbols(struct candidates *l, enum elf_symtab_source source)
 		if (s.shndx == SHN_UNDEF || s.shndx == SHN_COMMON || !s.name_off)
 			continue;
 		c = (struct candidate){ s.vaddr, 0, s.name_off, level, bind_rank(s.bind) };
-		if (may_name_code(table, &s))
+		if (may_name_code(l, table, &s))
 			c.level++;
 		else if (s.type != STT_FUNC && s.type != STT_GNU_IFUNC)
 			continue;

@@ -49,6 +49,15 @@ static void add(struct symbols *s, const char *name, uint64_t vaddr, uint64_t si
 	buf_put(&s->strs, name, strlen(name) + 1);
 }
 
+/* The same in section 2, which holds no code. */
+static void add_in_data(struct symbols *s, const char *name, uint64_t vaddr, uint8_t info)
+{
+	const Elf64_Sym sym = { (uint32_t)s->strs.len, info, 0, 2, vaddr, 0 };
+
+	buf_put(&s->entries, &sym, sizeof(sym));
+	buf_put(&s->strs, name, strlen(name) + 1);
+}
+
 static void fixture_text(struct fixture *f)
 {
 	uint32_t text;
@@ -201,6 +210,7 @@ static void labels_name_code_only_outside_functions(void **state)
 	add(&s, ".Ltmp", TEXT + 0x28, 0, LABEL);
 	add(&s, "$x", TEXT + 0x2c, 0, LABEL);
 	add(&s, "$d.7", TEXT + 0x2e, 0, LABEL);
+	add_in_data(&s, "__bss_start", TEXT + 0x2a, LABEL);
 	t = load(&s);
 	assert_int_equal(elf_symtab_count(t), 2);
 	assert_string_equal(name_at(t, TEXT + 9), "f");
