@@ -210,21 +210,35 @@ static uint64_t x86_after_relocation(const struct elf_image *img, uint64_t vaddr
 	return 0;
 }
 
+/* Skips endbr64, which compilers that protect indirect branches put at the start of a function. */
+static void x86_skip_landing(struct cursor *c)
+{
+	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+
+	(void)skip(c, endbr, sizeof(endbr));
+}
+
+/* Returns what the function at @vaddr passes on as the first argument; 0 if it is not known. */
+static uint64_t x86_passed_by(struct cursor *c, uint64_t vaddr)
+{
+	if (!cursor_init(c, c->img, vaddr))
+		return 0;
+	x86_skip_landing(c);
+	return x86_argument(c);
+}
+
 static uint64_t x86_musl_main(struct cursor *c, uint64_t start)
 {
-	uint64_t found = 0;
+	uint64_t found = x86_passed_by(c, start);
 
-	if (cursor_init(c, c->img, start))
-		found = x86_argument(c);
 	if (found)
 		return found;
 	start = x86_after_relocation(c->img, start);
-	return start && cursor_init(c, c->img, start) ? x86_argument(c) : 0;
+	return start ? x86_passed_by(c, start) : 0;
 }
 
 static uint64_t x86_main(struct cursor *c)
 {
-	static const uint8_t endbr[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	/* xor %ebp,%ebp; mov %rdx,%r9; pop %rsi; mov %rsp,%rdx; and $-16,%rsp; push %rax; push %rsp
 	 */
 	static const uint8_t glibc[] = { 0x31, 0xed, 0x49, 0x89, 0xd1, 0x5e, 0x48, 0x89,
@@ -233,7 +247,7 @@ static uint64_t x86_main(struct cursor *c)
 	static const uint8_t musl[] = { 0x48, 0x31, 0xed, 0x48, 0x89, 0xe7, 0x48, 0x8d, 0x35 };
 	static const uint8_t musl_end[] = { 0x48, 0x83, 0xe4, 0xf0, 0xe8 };
 
-	(void)skip(c, endbr, sizeof(endbr));
+	x86_skip_landing(c);
 	if (skip(c, glibc, sizeof(glibc)))
 		return x86_argument(c);
 	if (!skip(c, musl, sizeof(musl)))
