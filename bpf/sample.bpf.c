@@ -6,8 +6,9 @@
  * A sample whose process or file has no tables yet is sent raw (registers and a copy of the stack),
  * and the agent walks it with the same code.
  *
- * Two raw tracepoints do what cannot wait for the agent: they report the identity of each new
- * program, and give a child the selection of its parent from its first instruction on.
+ * Two raw tracepoints (bpf/lib/programs.h) do what the agent would do too late: they report the
+ * identity of each new program, and apply the selection of a parent to its child from the child's
+ * first instruction on.
  */
 #include "bpf/vmlinux.h"
 
@@ -27,13 +28,14 @@ enum {
 const volatile __u32 collect_kernel = 1;
 const volatile __u32 collect_user = 1;
 const volatile __u32 collect_idle = 0;
-const volatile __u32 languages = 0; /* that the program knows, of the kind of its stage */
+const volatile __u32 languages = 0; /* set of languages that this program knows: those with code for
+				       a walk, those with lists for the last stage */
 const volatile __u32 ring_wakeup_bytes = 0;
 const volatile __u32 n_walks = 1; /* states of walks per CPU */
 const volatile __u64 code_mask = ~0ULL;
 /*
- * Events of a recording are numbered. With several of one kind the attachment carries the number in
- * its cookie.
+ * True if a recording has several events of one kind: then the cookie of an attachment is the
+ * number of its event.
  */
 const volatile __u32 use_cookies = 0;
 const volatile __u32 event_of_tracepoint = 0;
@@ -264,7 +266,10 @@ static __always_inline int native_stack(struct walk *w, __u32 which)
 	return 0;
 }
 
-/* Finds what is known about the program. Returns 0 if there is no stack, and sends the sample. */
+/*
+ * Finds the description of the program. Returns 0 if there is no user stack; then the sample has
+ * been sent.
+ */
 static __always_inline int user_stack_begin(struct counters *c, struct walk *w, __u32 pid)
 {
 	struct unwind_process *p = bpf_map_lookup_elem(&processes, &pid);
@@ -363,13 +368,16 @@ static __always_inline void kernel_stack(void *ctx, struct walk *w)
 }
 
 /*
- * Puts the registers with which the thread entered the kernel into w->leaf_regs. Returns false if
- * there is no user part to walk; if that is an error, an error frame has the reason.
+ * Copies the registers that the thread saved when it entered the kernel to w->leaf_regs. Returns
+ * false if there is no user part to walk; if that is an error, an error frame with the reason was
+ * pushed.
  */
 static __always_inline int saved_registers(struct walk *w)
 {
-	/* not on the stack, of which a sched_switch program has too little; the window is empty
-	 * still */
+	/*
+	 * not on the BPF stack, which is too small in a sched_switch program; the window is still
+	 * unused
+	 */
 	struct saved_regs *regs = (void *)w->window;
 	int r;
 
@@ -419,7 +427,10 @@ static __always_inline __u32 event_number(void *ctx, __u32 alone)
 	return use_cookies ? event_cookie(ctx) : alone;
 }
 
-/* The kernel's own statistics (run_time_ns) need CAP_SYS_ADMIN. */
+/*
+ * Adds the run time of the program, because reading the kernel's own statistics (run_time_ns)
+ * requires CAP_SYS_ADMIN.
+ */
 static __always_inline void count_time(struct counters *c, struct walk *w)
 {
 	c->n[COUNTER_RUN_NS] += bpf_ktime_get_ns() - w->record.head.time_ns;
@@ -502,7 +513,7 @@ _Static_assert((KERNEL_FRAMES_MAX & (KERNEL_FRAMES_MAX + 1)) == 0, "used as a ma
 #include "bpf/lib/offcpu_wakers.h"
 #include "bpf/lib/probes.h"
 
-#include "bpf/lib/allocs.h" /* these reserve states by functions of probes.h */
+#include "bpf/lib/allocs.h" /* these reserve walk states with functions of probes.h */
 #include "bpf/lib/faults.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -9,7 +9,7 @@
 #include <linux/bpf.h>
 #include <linux/types.h>
 
-/* replaces __always_inline of linux/stddef.h, which lets the compiler decide */
+/* replaces the definition in linux/stddef.h, which does not force inlining */
 #include <bpf/bpf_helpers.h>
 
 typedef __u8 uint8_t;

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The registers of a thread as the kernel has them: those of an event, and those that a thread
- * saved when it entered the kernel. Only BPF programs use this, through bpf/vmlinux.h. Each folder
- * of bpf/arch defines:
+ * The registers of a thread as the kernel stores them: the registers at an event, and those that
+ * were saved when the thread entered the kernel. Only BPF programs use this, through bpf/vmlinux.h.
+ * Each folder of bpf/arch defines:
  *
  * struct user_regs        the registers of an event or a uprobe
  * struct saved_regs       those on the kernel stack: user_regs as its member user, and more

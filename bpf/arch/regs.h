@@ -6,8 +6,8 @@
  * for: UREG_PC, UREG_SP, UREG_FP (frame pointer) and UREG_AUX (one more callee-saved register that
  * rules of real code need). All registers have the numbers that DWARF has for them.
  *
- * UREG_RA is the number under which CFI has the return address. If it is at most UREG_MASK, that
- * register holds the return address until a function saves it.
+ * UREG_RA is the number of the return address in CFI. If it is at most UREG_MASK, it is a register,
+ * which holds the return address until the function saves it.
  *
  * BPF programs are compiled for no processor, so bpf/meson.build passes libbpf's macro.
  */

@@ -7,14 +7,15 @@
  *
  * Bytes are sampled: a CPU counts the allocated bytes down, and the allocation that reaches zero is
  * a sample; then the next gap is drawn from an exponential distribution. So an allocation of S
- * bytes is sampled with the probability 1 - e^(-S/mean), whatever was allocated before it, and
- * points that fall on calls by which an allocator calls itself can be ignored. A probe that
- * preempts another one on its CPU may undo its subtraction, which is rare.
+ * bytes is sampled with the probability 1 - e^(-S/mean), whatever was allocated before it. If the
+ * counter reaches zero in a call that an allocator makes to itself, that call is ignored, which
+ * leaves the probabilities of other allocations unchanged. A probe that preempts another one on its
+ * CPU may undo its subtraction, which is rare.
  *
- * For --memory=live, a program at the return of these functions learns the address of a sampled
- * block, and that at free() finds it by the address and reports its end. Between the entry and the
- * return, a call is known by its thread and its stack pointer: one that longjmp() has ended never
- * meets its return.
+ * For --memory=live, the program at the return of these functions records the address of a sampled
+ * block; the program at free() looks the address up and reports that the block was freed. Between
+ * entry and return, a call is identified by its thread and its stack pointer. The return of a call
+ * that longjmp() has left is never seen.
  */
 #include "bpf/shared/allocs.h"
 
@@ -43,7 +44,7 @@ struct {
 	__type(value, struct alloc_file);
 } alloc_files SEC(".maps");
 
-/* A call that has not returned yet: of a sample, or realloc() of a sampled block. */
+/* A call that has not returned yet, and that allocates a sampled block or is realloc() of one. */
 struct alloc_call {
 	struct alloc_id id, old;
 	__u64 sp;        /* after the return */
@@ -106,7 +107,10 @@ static __always_inline int alloc_take_block(__u64 address, struct alloc_id *out)
 	return 1;
 }
 
-/* A block that is known at the same address was freed unseen. */
+/*
+ * Records a sampled block. If one is recorded at the same address already, its free() was missed;
+ * its end is reported now.
+ */
 static __always_inline void alloc_put_block(struct counters *c, __u64 address,
 					    const struct alloc_id *id)
 {
@@ -221,8 +225,9 @@ static __always_inline void alloc_expect_return(struct counters *c, const struct
 }
 
 /*
- * Does the same as user_stack_begin(), but never sends the sample, since a process in an exec
- * allocates nothing: with that, Linux 6.1 loses a bound in this program.
+ * Does the same as user_stack_begin() without its path that sends the sample of a process in an
+ * exec. Such a process allocates nothing, and with that path the verifier of Linux 6.1 loses a
+ * bound in this program.
  */
 static __always_inline void alloc_find_stack(struct walk *w, __u32 pid, struct task_struct *task)
 {
@@ -342,7 +347,8 @@ int on_alloc_return(struct user_regs *ctx)
 		return 0;
 	address = alloc_result(result, &call);
 	if (call.old_block && !address && call.size)
-		alloc_put_block(c, call.old_block, &call.old); /* it failed: the block lives on */
+		alloc_put_block(c, call.old_block,
+				&call.old); /* realloc() failed, so the block still exists */
 	else if (call.old_block)
 		alloc_send_end(c, &call.old);
 	if (call.id.time_ns && address)

@@ -3,17 +3,17 @@
 
 /*
  * Samples in the kernel's handling of a uprobe, which is a breakpoint in place of an instruction.
- * The saved registers are those after the breakpoint until the kernel corrects them (handle_swbp()
- * in kernel/events/uprobes.c), and a row of the unwind table may begin there: after a push, the
- * CFA would be wrong by 8 bytes, which skips the caller. Then the kernel emulates the instruction:
- * a push or a call moves the stack pointer before the instruction pointer follows
- * (emulate_push_stack() in arch/x86/kernel/uprobes.c).
+ * Until the kernel corrects it (handle_swbp() in kernel/events/uprobes.c), the saved pc is the
+ * address after the breakpoint, where another row of the unwind table may begin. If the instruction
+ * is a push, that row would give a CFA that is wrong by 8 bytes, and the walk would skip the
+ * caller. Then the kernel emulates the instruction: a push or a call moves the stack pointer before
+ * the instruction pointer follows (emulate_push_stack() in arch/x86/kernel/uprobes.c).
  */
 #include "bpf/lib/calls.h"
 
 /*
- * Moves w->leaf_regs, with which the thread entered the kernel in a trap, back to a breakpoint that
- * it hit, and notes that.
+ * If the trap by which the thread entered the kernel is a breakpoint, moves the pc in w->leaf_regs
+ * back to it and sets w->at_breakpoint.
  */
 static __always_inline void breakpoint_undo(struct walk *w)
 {

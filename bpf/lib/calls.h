@@ -15,7 +15,8 @@ static __always_inline __u8 code_byte(const struct walk *w, __u32 i)
 }
 
 /*
- * WALK_CONTINUE if a call returns to @at, that is, a call instruction ends there in mapped memory.
+ * WALK_CONTINUE if @at is mapped and a call instruction ends there, so that a call may return to
+ * it.
  */
 WALK_FN int walk_is_return(__u32 which, __u64 at)
 {
@@ -45,11 +46,12 @@ WALK_FN int walk_is_return_at(__u32 which, __u64 at)
 }
 
 /*
- * Ends the walk at a return address or a frame pointer of zero. Where code is known to be outermost
- * its rule is UNWIND_CFA_END; besides, hand-made stacks (coroutines) mark their bottom so. But a
- * zero is also what a wrong rule reads: CFI that does not count a push (LuaJIT), or an epilogue
- * that moves to another frame (libgcc's _Unwind_RaiseException). There the stack continues, so one
- * of the next words is the return address of a real caller, and the walk ends with an error.
+ * Ends the walk at a return address or a frame pointer of zero. Code that is known to be outermost
+ * has the rule UNWIND_CFA_END; stacks that programs set up themselves (coroutines) mark their
+ * bottom with a zero. But a wrong rule may read a zero, too: CFI that does not count a push
+ * (LuaJIT), or an epilogue that moves to another frame (libgcc's _Unwind_RaiseException). There the
+ * stack continues, so one of the next words is the return address of a real caller, and the walk
+ * ends with an error.
  */
 WALK_FN int walk_root(__u32 which)
 {

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Reads what the sampled thread works on, by the readers of bpf/shared/contexts.def, and appends it
- * to the record. It is read when the stack is complete; the thread does not run meanwhile.
+ * Reads the context of the sampled thread (trace, span, labels) with the readers of
+ * bpf/shared/contexts.def, and appends it to the record. It is read after the stack, while the
+ * thread is still stopped.
  */
 #include "bpf/lib/walk_state.h"
 #include "bpf/shared/context.h"

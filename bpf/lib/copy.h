@@ -3,8 +3,8 @@
 
 /*
  * Copies the memory that names a function: NAME_copy() of each language copies the parts of the
- * process's memory that its reader (src/lang/NAME) needs, as ranges of a struct function_record. A
- * part that is too long, or does not exist, is missing; the reader then needs the process itself.
+ * process's memory that its reader (src/lang/NAME) needs, as ranges of a struct function_record.
+ * Parts that are too long or cannot be read are omitted; the reader then reads the process itself.
  * vm_copy.h decides which functions are copied.
  */
 #include "bpf/lib/walk_state.h"

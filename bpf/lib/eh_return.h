@@ -6,8 +6,8 @@
  * libgcc's _Unwind_RaiseException() and its siblings). Before such a function leaves, it overwrites
  * its own frame with the registers of the handler's frame (uw_install_context_1() in
  * libgcc/unwind-dw2.c), the return address included: that slot then holds the return address of the
- * handler's function, which is wrong for the CFA of this frame. From that moment on the frame of
- * the handler is the caller, and everything in between is discarded.
+ * handler's function, which is wrong for the CFA of this frame. From then on the handler's frame is
+ * the caller, and all frames in between have been discarded.
  *
  * The frame of the handler is described in this frame, by a struct _Unwind_Context: where each
  * register is saved, the CFA, and the address at which it continues. It is recognized by a relation
@@ -21,9 +21,9 @@ enum { EH_FRAME_WORDS = 128 }; /* words of the frame that are searched; libgcc's
 /*
  * WALK_CONTINUE and w->handler if the context of a handler to which the current frame returns, at
  * @ra, has the slot of its return address (DWARF column 16) at @at; WALK_STOP if the stack cannot
- * be read there, or at the frame's end; else WALK_OTHER. In the context that slot, an unused slot,
- * the CFA and the address of the code are consecutive. A function of its own, because the verifier
- * would check it in each turn of a loop: that was half of its work on a walk.
+ * be read there, or at the frame's end; else WALK_OTHER. In a context, that slot, an unused slot,
+ * the CFA and the address of the code are consecutive. This is a global function because the
+ * verifier would otherwise check it in each turn of the loop, which was half of its work on a walk.
  */
 WALK_FN int walk_is_handler(__u32 which, __u64 at, __u64 ra)
 {

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Places of page faults whose stacks were sent: a block of 64 KiB of a process, and the stack
- * pointer, which differs between most functions that touch it in turn. The agent takes a sent fault
- * for that of the block's pages without one (src/profiler/touch_map.h), so a fault at a place that
- * is known may be left out.
+ * Places of page faults whose stacks were sent. A place is a block of 64 KiB of a process and a
+ * stack pointer, which differs between most functions that touch the block in turn. The agent
+ * attributes the block's pages that have no fault of their own to the nearest one that was sent
+ * (src/profiler/touch_map.h), so further faults at a known place may be omitted.
  */
 enum {
 	FAULT_BLOCK_SHIFT = 16,

@@ -2,18 +2,17 @@
 #pragma once
 
 /*
- * Page faults: the program at the tracepoints of the exception, page_fault_user and
- * page_fault_kernel, and that at vm_unmapped_area, where the kernel chooses the address of a
- * mapping; loaded only with --memory. Part of the object of sample.bpf.c. Each fault of a selected
- * process sends its stack and the address of its page; the agent decides which of these faults a
- * resident page is due to (src/profiler/resident.h). The tracepoints fire before the fault is
- * handled, so a fault that the kernel retries is sent twice, and one that ends in a signal is sent
- * too.
+ * Page faults: the programs at the tracepoints page_fault_user, page_fault_kernel and
+ * vm_unmapped_area, where the kernel chooses the address of a mapping; loaded only with --memory.
+ * Part of the object of sample.bpf.c. Each fault of a selected process sends its stack and the
+ * address of its page; the agent decides which of these faults a resident page is due to
+ * (src/profiler/resident.h). The tracepoints fire before the fault is handled, so a fault that the
+ * kernel retries is sent twice, and one that ends in a signal is sent too.
  *
- * The walk reads memory that may be absent, which raises the exception within the program. Such
- * faults are not handled but fail, and are recognized by that. A fault may also preempt the
- * program, so it reserves one of the CPU's states of walks, which the stage that ends the sample
- * releases.
+ * The walk reads memory that may be absent, which raises a page fault within the program. The
+ * kernel does not handle such a fault but lets the read fail (task->pagefault_disabled), by which
+ * it is recognized. A fault may also preempt the program, so it reserves one of the CPU's states of
+ * walks, which the stage that ends the sample releases.
  *
  * A program can fault faster than the agent reads. Therefore only the first fault at each place is
  * sent (fault_places.h) while a quarter of the ring is full, and always if the agent has to walk
@@ -27,7 +26,10 @@ struct fault {
 	__u16 flags; /* of the record */
 };
 
-/* True if the agent lags behind and has a fault of the same place. @regs is in the kernel. */
+/*
+ * True if the agent lags behind and was sent a fault of the same place. @regs: the registers at the
+ * fault, in kernel memory.
+ */
 static __always_inline int fault_is_thinned(__u32 pid, __u64 address, const void *regs)
 {
 	struct user_regs at;
@@ -66,7 +68,10 @@ static __always_inline int fault_in_kernel(const void *at)
 	return !bpf_probe_read_kernel(&regs, sizeof(regs), at) && mode_is_kernel(regs_mode(&regs));
 }
 
-/* In the kernel, its functions show the system call; in user mode, only the exception. */
+/*
+ * A fault in the kernel has a kernel stack that shows the system call; after one in user mode, the
+ * kernel's stack shows only the exception and is omitted.
+ */
 static __always_inline void fault_sample(void *ctx, struct counters *c, __u32 which,
 					 const struct fault *f)
 {
@@ -129,8 +134,8 @@ int on_fault(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * The kernel has found an area without mappings, so what was in it before has gone. It may be
- * larger than the mapping that follows, and the address may be an error.
+ * The kernel has found an area without mappings, so the pages that were in it before are gone. The
+ * area may be larger than the mapping that follows, and the address may be an error code.
  */
 SEC("raw_tp/vm_unmapped_area")
 int on_map(struct bpf_raw_tracepoint_args *ctx)

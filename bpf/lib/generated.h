@@ -65,9 +65,9 @@ static __always_inline int walk_has_frame_pointer(struct walk *w, __u32 which)
 }
 
 /*
- * The likelihood that a word of the stack is the return address of generated code. Either N frames
- * above it are consistent, or all are, up to the root or beyond the words that are searched; then
- * three marks count, which are bits.
+ * The likelihood that a word of the stack is the return address of generated code: the number of
+ * consistent frames above it, plus CALLER_LINKED. If all frames are consistent, up to the root or
+ * beyond the words that are searched, it is CALLER_ROOTED plus three bits.
  */
 enum {
 	CALLER_NONE,
@@ -80,7 +80,8 @@ enum {
 	CALLER_CALLEES_FIT = 4, /* direct calls lead to the functions that the frames are of */
 	CALLER_SURE = CALLER_ROOTED + CALLER_MAY_ENTER + CALLER_CALLEES_FIT,
 	CALLEES_CHECKED = 4,          /* frames */
-	FUNCTION_BYTES_MAX = 1 << 16, /* functions are rarely larger */
+	FUNCTION_BYTES_MAX = 1 << 16, /* a larger distance from the callee is a misfit: functions
+					 are rarely larger */
 };
 
 /* Results of walk_link(). */
@@ -141,8 +142,8 @@ static __always_inline __u64 pushed_fp(struct walk *w, __u64 at)
 
 /*
  * Checks whether the call before @ra, whose code is in w->code, leads to the function of the frame
- * below, which w->link.ra is in, or to code near it. Return addresses of earlier calls meet a later
- * call where their stack ends. Entries of a PLT are followed.
+ * below, which w->link.ra is in, or to code near it. A chain of return addresses that earlier calls
+ * left fails this check where it meets the stack of a later call. Entries of a PLT are followed.
  */
 WALK_FN int walk_check_callee(__u32 which, __u64 ra)
 {
@@ -307,9 +308,10 @@ WALK_FN int walk_search_turn(__u32 which)
 /*
  * Searches for the return address of generated code without a frame pointer, such as regular
  * expressions; its address goes into w->cfa, 0 if none was found. Earlier calls leave return
- * addresses behind, and so the frames above each are checked: those of an earlier call are rarely
- * consistent up to the root. The step is divided in two because little BPF stack remains, and each
- * turn is a function because the verifier would otherwise check all turns one after another.
+ * addresses behind, so the frames above each candidate are checked: frames of an earlier call are
+ * rarely consistent up to the root. The step is divided in two because little BPF stack remains,
+ * and each turn is a function because the verifier would otherwise check all turns one after
+ * another.
  */
 WALK_FN int walk_search_caller(__u32 which)
 {
@@ -347,8 +349,8 @@ WALK_FN int walk_found_caller(__u32 which)
 
 /*
  * True if a call returns to @ra, with the code before @ra in w->code, and if a direct one leads to
- * pc, which is then the beginning of the function. In the middle of a function the same
- * instructions find a word of its frame.
+ * pc, which is then the beginning of the function. In the middle of a function, the word at sp is a
+ * part of its frame.
  */
 static __always_inline int has_return_address(const struct walk *w, __u32 which, __u64 ra)
 {

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Native frames of an interpreter's file. Frames that stand for an activation, whose script frames
- * the runtime keeps in a list of its own, are marked: each frame of the loop or, where functions of
- * the file enter the loop and generated code in turn, the innermost frame of what one of them
- * entered.
+ * Native frames of an interpreter's file. An activation is one run of the interpreter's loop; its
+ * script frames are in a list of the runtime. One native frame of each activation is marked: the
+ * frame of the loop or, where functions of the file enter the loop and generated code in turn, the
+ * innermost frame that such a function entered.
  */
 #include "bpf/lib/lang_headers.h"
 #include "bpf/lib/walk_memory.h"

@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * Programs that the agent has not published yet. Their stacks are copied for the agent to walk, but
- * the frames of an interpreter must be read at the moment of the sample, or they are of another:
- * they are found by the executable, which is known from earlier processes.
+ * Programs that the agent has not published yet. Their stacks are copied for the agent to walk. The
+ * frames of an interpreter cannot wait for that, because by then the interpreter runs other
+ * functions. So they are read here, with the layout that the agent has published for the executable
+ * if an earlier process ran it.
  *
- * The child of a published process needs no agent: until it is published itself it has the
- * description of its parent, whose memory it shares or has a copy of. The mappings of a replaced
- * description are kept for a second (UNWIND_GRACE_NS), so an inherited one is valid for half of
- * that.
+ * The child of a published process is walked at once: until the agent publishes the child, it uses
+ * the description of its parent, whose memory it shares or has a copy of. The mappings of a
+ * replaced description are kept for a second (UNWIND_GRACE_NS), so an inherited one is valid for
+ * half of that.
  */
 #include "bpf/lib/walk_state.h"
 
@@ -22,7 +23,10 @@ struct {
 	__type(value, struct executable);
 } executables SEC(".maps");
 
-/* True if @p is the description of the program of @head, at its time. */
+/*
+ * True if @p describes the program that @head belongs to and was still valid when the sample was
+ * taken.
+ */
 static __always_inline int is_published(const struct unwind_process *p,
 					const struct record_header *head)
 {

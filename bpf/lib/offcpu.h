@@ -77,8 +77,8 @@ static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
 	if (t)
 		t->out_ns = t->out_clock = 0;
 	else if (off_since_ns)
-		off_add(c, task); /* so that the iterator does not take it for a thread that has
-				     been asleep all the time */
+		off_add(c, task); /* otherwise the iterator would report it as asleep since the
+				     start */
 }
 
 /*

@@ -3,10 +3,10 @@
 
 /*
  * Off-CPU: chooses the intervals whose stacks are recorded. Each CPU has a budget of
- * OFF_PERIOD_STACKS per OFF_PERIOD_NS. If it is used up, the threshold doubles: intervals of a
- * typically shorter length are sampled, one of 2^k, with k so that the chosen one represents about
- * the threshold. If much of the budget is unused the threshold is halved. So the stacks go where
- * the time goes, at a bounded cost.
+ * OFF_PERIOD_STACKS per OFF_PERIOD_NS. If it is used up, the threshold doubles; if much of it is
+ * unused, the threshold is halved. At a place whose intervals are typically shorter than the
+ * threshold, one of 2^k is chosen, with k such that the chosen one represents about the threshold.
+ * So places get stacks in proportion to their time, at a bounded cost.
  */
 #include "bpf/lib/offcpu_clock.h"
 #include "bpf/lib/offcpu_thread.h"
@@ -15,8 +15,8 @@ enum {
 	OFF_PERIOD_NS = 100000000, /* a period of 0.1 s, in which a CPU takes at most as many stacks
 				      as follow */
 	OFF_PERIOD_STACKS = 96,
-	OFF_STORM = 2000, /* switches in a period from which on it is a storm: then fewer stacks are
-			     recorded, because switches themselves cost much */
+	OFF_STORM = 2000, /* switches in a period that make it a storm, in which fewer stacks are
+			     recorded because the switches alone cost much */
 	OFF_STORM_STACKS = 16,
 	OFF_THRESHOLD_NS = 1024, /* the lowest threshold */
 	OFF_THRESHOLD_MAX_NS = 1 << 30,

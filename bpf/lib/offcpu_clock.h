@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Off-CPU: the time of a switch, from the run queue's clock. Reading a clock would be a third of a
- * switch's whole cost; the scheduler has just read its own. Its offset to CLOCK_MONOTONIC is
- * measured ten times a second.
+ * Off-CPU: the time of a switch, from the run queue's clock. Reading another clock would be a third
+ * of the cost of a switch, and the scheduler has just read this one. Its offset to CLOCK_MONOTONIC
+ * is measured ten times a second.
  */
 #include "bpf/shared/offcpu.h"
 

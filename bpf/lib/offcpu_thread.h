@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * Off-CPU: what is known about each thread, in one entry from its first switch to its last. Entries
- * are in an array, at the low bits of the thread's number; only threads that collide are in a hash
- * map.
+ * Off-CPU: one entry for each thread, from its first switch to its last. Entries are in an array,
+ * indexed by the low bits of the thread's number; only threads that collide are in a hash map.
  */
 #include "bpf/shared/offcpu.h"
 

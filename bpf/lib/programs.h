@@ -16,8 +16,8 @@ static __always_inline void *saved_registers_of(struct task_struct *task)
 
 /*
  * Reports the identity of a program of @pid. The kernel's side-band has the order of events but no
- * identity; the two meet in the agent by the time, which here is later than the side-band's event.
- * @parent is the pid of the process that it was forked from, 0 after an exec.
+ * identities. The agent matches the two by time; the time of this record is later than that of the
+ * side-band's event. @parent is the pid of the process that it was forked from, 0 after an exec.
  */
 static __always_inline void send_program(struct task_struct *task, __u32 pid, __u32 parent)
 {

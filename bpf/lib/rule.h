@@ -52,16 +52,16 @@ static __always_inline int saved_register(struct walk *w, __u32 how, __u64 cfa, 
 	}
 }
 
-/* True if the rule has the flag @what (UNWIND_SWEPT, UNWIND_INJECTED or UNWIND_EH_RETURN). */
-static __always_inline int rule_says(const struct unwind_rule *rule, __u32 what)
+/* True if the rule has the flag @flag (UNWIND_SWEPT, UNWIND_INJECTED or UNWIND_EH_RETURN). */
+static __always_inline int rule_has_flag(const struct unwind_rule *rule, __u32 flag)
 {
 	return (rule->cfa == UNWIND_CFA_SP_OFF || rule->cfa == UNWIND_CFA_FP_OFF) &&
-	       rule->cfa_reg == what;
+	       rule->cfa_reg == flag;
 }
 
 /*
- * True in the last instructions of a function that returns to an exception handler: GCC has its
- * stack pointer in UREG_EH_SP, and then the address, at which no call returns.
+ * True in the last instructions of a function that returns to an exception handler: UREG_EH_SP then
+ * holds the handler's stack pointer and, at the end, its address, which is not behind a call.
  */
 static __always_inline int rule_jumps(const struct unwind_rule *rule)
 {
@@ -71,15 +71,15 @@ static __always_inline int rule_jumps(const struct unwind_rule *rule)
 
 /*
  * Moves to the caller, whose stack pointer is @cfa. A return address of zero may end the stack (see
- * walk_root()) if the rule is from CFI; one that was derived from code is believed only together
- * with a cleared fp (psABI AMD64, 3.4.1).
+ * walk_root()) if the rule is from CFI; a zero that a rule derived from code leads to ends it only
+ * if fp is 0 as well (psABI AMD64, 3.4.1).
  */
 static __always_inline int walk_return(struct walk *w, const struct unwind_rule *rule, __u64 cfa)
 {
 	__u64 aux = 0, fp = 0, ra = 0;
 	int r;
 
-	/* lowest address first, so that one window holds all three */
+	/* the lowest address is read first, so that one window holds all three words */
 	if (saved_register(w, rule->aux, cfa, rule->aux_off, UREG_AUX, &aux) ||
 	    saved_register(w, rule->fp, cfa, rule->fp_off, UREG_FP, &fp))
 		return walk_fail(w, WALK_ERR_STACK_READ);
@@ -89,15 +89,18 @@ static __always_inline int walk_return(struct walk *w, const struct unwind_rule 
 	} else if (stack_word(w, cfa + rule->ra_off, &ra)) {
 		return walk_fail(w, WALK_ERR_STACK_READ);
 	}
-	if (!ra && fp && rule_says(rule, UNWIND_SWEPT))
+	if (!ra && fp && rule_has_flag(rule, UNWIND_SWEPT))
 		return walk_fail(w, WALK_ERR_NO_RULE);
 	r = walk_to_caller(w, ra, cfa, fp, aux);
-	if (rule_says(rule, UNWIND_INJECTED) || rule_jumps(rule))
+	if (rule_has_flag(rule, UNWIND_INJECTED) || rule_jumps(rule))
 		w->is_call = 0;
 	return r;
 }
 
-/* Moves from a function that returns to an exception handler: to the handler if that is known. */
+/*
+ * Moves out of a function that may return to an exception handler: to the handler's frame, if it is
+ * found.
+ */
 WALK_FN int walk_eh_return(__u32 which)
 {
 	struct walk *w = walk_get(which);
@@ -146,8 +149,8 @@ WALK_FN int walk_go_asmcgocall(__u32 which, __u32 off)
 
 /*
  * Code of a file without a rule. The agent analyses the file's code first, once: in a leaf function
- * fp may be the caller's. Code for which that finds no rule (browsers, V8's builtins) mostly keeps
- * frame pointers, but they are believed only if they lead to mapped code.
+ * fp may be the caller's. Code for which the analysis finds no rule (browsers, V8's builtins)
+ * mostly keeps frame pointers, but one is used only if it leads to mapped code.
  */
 WALK_FN int walk_without_rule(__u32 which)
 {
@@ -170,8 +173,8 @@ WALK_FN int walk_without_rule(__u32 which)
 }
 
 /*
- * Restores all registers from the kernel's signal frame at sp + @off. It is read into the window,
- * because 136 more bytes of stack are too many for verifiers before 6.8, which round the stack of
+ * Restores all registers from the kernel's signal frame at sp + @off. The window is its buffer,
+ * because the BPF stack has no room for 136 more bytes: verifiers before 6.8 round the stack of
  * every function in a chain up to 32 bytes.
  */
 WALK_FN int walk_signal(__u32 which, __u32 off)
@@ -243,8 +246,8 @@ static __always_inline int rule_base(struct walk *w, const struct unwind_rule *r
 }
 
 /*
- * Where a frame pointer led to a frame whose sp is not known: the function has its CFA from its own
- * frame pointer, if it saved that next to its return address.
+ * For a frame that was reached by a frame pointer, so that its sp is unknown: computes the CFA from
+ * the frame's own fp, provided that the function saves fp next to its return address.
  */
 static __always_inline int rule_cfa_by_fp(struct walk *w, const struct unwind_rule *rule)
 {
@@ -285,8 +288,8 @@ static __always_inline int rule_cfa(struct walk *w, const struct unwind_rule *ru
 }
 
 /*
- * Ends the walk where sp points to a stack that is not in place yet. The runtimes' lists are
- * omitted as well: they may belong to either stack.
+ * Ends the walk where sp points to a stack whose content is not in place yet. The runtimes' lists
+ * are omitted as well, because they may belong to either stack.
  */
 static __always_inline int walk_switched(struct walk *w)
 {
@@ -297,8 +300,8 @@ static __always_inline int walk_switched(struct walk *w)
 
 /*
  * OpenSSL's assembly keeps the CFA in a register that its own leaf functions preserve. The register
- * is believed if a call returns to the word at the CFA. Returns WALK_CONTINUE with w->cfa set, or
- * the walk has ended.
+ * is used only if the word at CFA + ra_off is a return address. Returns WALK_CONTINUE with w->cfa
+ * set, or the walk has ended.
  */
 WALK_FN int walk_kept_cfa(__u32 which, __u32 id)
 {
@@ -347,7 +350,7 @@ static __always_inline int walk_apply(struct walk *w, const struct unwind_rule *
 		return r;
 	if (rule_goes_up(rule) && w->cfa < w->regs[UREG_SP] + (rule->cfa != UNWIND_CFA_SP_RA_REG))
 		return walk_fail(w, WALK_ERR_BAD_CFA);
-	if (rule_says(rule, UNWIND_EH_RETURN))
+	if (rule_has_flag(rule, UNWIND_EH_RETURN))
 		return walk_eh_return(which);
 	if (w->at_breakpoint && rule->cfa == UNWIND_CFA_SP_OFF)
 		(void)walk_emulated(which, rule->ra_off);

@@ -6,9 +6,9 @@
  * agent do not exclude (struct selection in bpf/shared/abi.h). The check precedes every walk, so a
  * sample of an excluded process costs one look-up.
  *
- * A child has the decision about its parent until the agent has decided about it. A program that
- * exec started is profiled until then if its name or its executable may matter; the agent then
- * drops the samples of an excluded one.
+ * The decision about a parent applies to its child until the agent has decided about the child. If
+ * the decision may depend on a program's name or executable, the program is profiled after an exec
+ * until the agent has decided again; the agent drops the samples if it turns out to be excluded.
  */
 
 const volatile __u32 selected_only = 0;
@@ -38,7 +38,7 @@ static __always_inline __u32 select_excluding_rule(__u32 pid, __u32 flag)
 	return s->flags & flag ? s->rule + 1 : 0;
 }
 
-/* Returns true if process @pid is not profiled, and counts the sample that is not taken. */
+/* Returns true if process @pid is not profiled, and counts the sample as excluded. */
 static __always_inline int select_excludes(struct counters *c, __u32 pid, __u32 flag)
 {
 	__u32 rule = select_excluding_rule(pid, flag);
@@ -50,7 +50,7 @@ static __always_inline int select_excludes(struct counters *c, __u32 pid, __u32 
 	return 1;
 }
 
-/* The process has executed a program; the decision may depend on its name. */
+/* Called at an exec: profiles the process again if its exclusion may depend on the program. */
 static __always_inline void select_exec(__u32 pid)
 {
 	struct selection *s;

@@ -8,7 +8,7 @@
 #include "bpf/lib/fault_places.h"
 #include "bpf/lib/walk_state.h"
 
-/* More than a stack has in the address space, by the usual limits. */
+/* Larger than the address space of a stack under the usual limits. */
 #define STACK_BYTES_MAX (64ULL << 20)
 
 static __always_inline void send(struct counters *c, void *record, __u64 len, __u64 flags)
@@ -42,7 +42,10 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 	if (n > RECORD_WORDS_MAX + VM_WORDS_MAX)
 		n = RECORD_WORDS_MAX + VM_WORDS_MAX;
 	end = w->record.words + n;
-	/* old verifiers forget the range of a number that is kept on the stack, but no pointer's */
+	/*
+	 * old verifiers forget the range of a number that is spilled to the stack, but not that of
+	 * a pointer
+	 */
 	asm volatile("" : "+r"(end));
 	w->record.head.n_context = copy_context(w, end);
 	n += w->record.head.n_context;
@@ -54,8 +57,8 @@ static __always_inline void send_walked(struct counters *c, struct walk *w)
 }
 
 /*
- * Returns the end of the goroutine's stack at @sp, 0 if there is none. Go has its g below the
- * thread pointer (x86-64), which begins with the bounds of its stack.
+ * Returns the end of the goroutine's stack at @sp, 0 if there is none. On x86-64, the word below
+ * the thread pointer leads to Go's g, which begins with the bounds of its stack.
  */
 static __always_inline __u64 goroutine_end(const struct walk *w, __u64 sp)
 {
@@ -67,10 +70,10 @@ static __always_inline __u64 goroutine_end(const struct walk *w, __u64 sp)
 }
 
 /*
- * Returns the address up to which the stack at @sp is worth copying. The main thread's ends at the
- * arguments, and those of other threads below the memory that the thread pointer is in; Go's thread
- * pointer is among its stacks. Stacks of other coroutines have no end that is known here, and
- * memory of others above.
+ * Returns the address up to which the stack at @sp is worth copying. The main thread's stack ends
+ * at the program's arguments, that of another thread below the memory that its thread pointer leads
+ * to. A goroutine's end is in its g. The end of other coroutines' stacks is not known here; memory
+ * that belongs to something else may follow them.
  */
 static __always_inline __u64 stack_end(const struct walk *w, __u64 sp)
 {
@@ -86,9 +89,10 @@ static __always_inline __u64 stack_end(const struct walk *w, __u64 sp)
 
 /*
  * Copies the stack upwards from the red zone below @sp, page by page, until a page is absent or
- * beyond @end; returns the number of bytes. In an epilogue, rules lead to registers that were just
- * popped from there. The page at sp may be absent if the instruction that touches it first is just
- * faulting. Less is copied while the agent lags behind, because a short stack is better than none.
+ * beyond @end; returns the number of bytes. The red zone is included because in an epilogue, rules
+ * lead to registers that were just popped from it. The page at sp may be absent if the instruction
+ * that touches it first is just faulting. Less is copied while the agent lags behind, because a
+ * short stack is better than none.
  */
 static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, __u64 end)
 {
@@ -116,9 +120,9 @@ static __always_inline __u32 copy_stack(struct raw_record *r, __u64 sp, __u64 en
 }
 
 /*
- * Sends up to RAW_STACK_MAX bytes of a deep stack, from the first page at @at or above that is
- * present up to one that is absent. Returns the address that they end at, or 0 while the ring is a
- * quarter full: the innermost part of another stack is worth more.
+ * Sends up to RAW_STACK_MAX bytes of a deep stack: from the first present page at or above @at up
+ * to the next absent page. Returns the address at which they end, or 0 if there is none, or if a
+ * quarter of the ring is full: its room is better used for the innermost parts of other stacks.
  */
 WALK_FN __u64 send_part(__u32 which, __u64 at, __u64 end)
 {
@@ -172,8 +176,8 @@ static __always_inline int send_parts(struct walk *w, struct raw_record *r, __u3
 }
 
 /*
- * Puts the frames of runtimes' lists after a stack of @len bytes. Returns the number of words; the
- * innermost ones, if there are more than fit.
+ * Appends the frames of runtimes' lists to a stack of @len bytes; the innermost ones, if not all
+ * fit. Returns the number of words.
  */
 static __always_inline __u32 copy_vm_words(struct raw_record *r, struct walk *w, __u32 len)
 {
@@ -192,9 +196,9 @@ static __always_inline __u32 copy_vm_words(struct raw_record *r, struct walk *w,
 
 /*
  * True if a fault at the same place was sent raw; while the ring fills up, at any stack pointer. A
- * new program faults thousands of times before its mappings and tables are known, and each raw
- * record takes the agent as long as many walked ones. A place is known for an eighth of a second,
- * because the page may have been dropped or mapped again.
+ * new program faults thousands of times before its mappings and tables are known, and a raw record
+ * takes the agent as long as many walked ones. A place is remembered for 134 ms
+ * (FAULT_PERIOD_SHIFT), because the page may have been dropped or mapped again.
  */
 static __always_inline int raw_fault_is_known(const struct walk *w)
 {
@@ -235,8 +239,8 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 	len = copy_stack(r, w->leaf_regs[UREG_SP], end);
 	at = r->stack_at + len;
 	/*
-	 * Parts use the same memory. The agent can read the rest of the stack of a thread that
-	 * waits later.
+	 * The parts overwrite @r, so the stack is copied again after them. No parts are sent for a
+	 * thread that waits: the agent can still read its stack later.
 	 */
 	if (which != WALK_OFF && len && !(at & (USER_PAGE - 1)) && send_parts(w, r, which, at, end))
 		len = copy_stack(r, w->leaf_regs[UREG_SP], end);
@@ -256,7 +260,7 @@ static __always_inline void send_raw(struct counters *c, struct walk *w, __u32 w
 	len += n * sizeof(__u64);
 	c->n[COUNTER_SENT_RAW]++;
 	/*
-	 * The agent is woken at once: it reads what the copy does not hold before the process
+	 * The agent is woken at once, so that it reads memory beyond the copy before the process
 	 * changes it.
 	 */
 	send(c, r, __builtin_offsetof(struct raw_record, stack) + len, BPF_RB_FORCE_WAKEUP);

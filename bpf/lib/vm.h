@@ -62,8 +62,8 @@ WALK_FN int vm_steps(__u32 which, __u32 slot)
 }
 
 /*
- * Appends the frames of one runtime. A stack without a frame of its loop has none, unless it is
- * incomplete.
+ * Appends the frames of one runtime. A complete stack without a frame of the runtime's loop has
+ * none.
  */
 static __always_inline void vm_walk_slot(struct walk *w, __u32 which, __u32 slot)
 {

@@ -6,9 +6,9 @@
  * them before the stack. The state of a walk notes which functions are new to its CPU, so that a
  * stack without any costs nothing; a table that all CPUs share notes which of them were sent.
  *
- * A function that could not be copied or sent is tried again with the next stack that has it. A
- * slot of the table is overwritten by any other function with the same index, in which case a
- * function is copied again; no lock is needed, which a program in an NMI could not take.
+ * A function that could not be copied or sent is tried again with the next stack that has it.
+ * Functions with the same index overwrite each other's slots of the table, which at worst makes one
+ * be copied again. So no lock is needed; a program in an NMI could not take one.
  */
 #include "bpf/lib/lang_headers.h"
 #include "bpf/lib/walk_state.h"

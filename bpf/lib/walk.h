@@ -54,7 +54,7 @@ static __always_inline void walk_begin(struct walk *w)
 #include "bpf/shared/langs.def"
 }
 
-/* True if the record has all the frames that it may have. */
+/* True if the record has room for no further frame. */
 static __always_inline int walk_is_full(const struct walk *w)
 {
 	return w->record.head.n_words >=
@@ -121,9 +121,9 @@ WALK_FN int walk_leave_loop(__u32 which, __u32 slot, __u32 id)
 }
 
 /*
- * Generated code that runs in the frame of the loop of slot @slot (PHP's JIT). Its caller is the
- * loop's, found by the rule that holds in the middle of the loop; a routine that it called may have
- * pushed a word or two. Returns -1 if this is no such code.
+ * Steps out of generated code that runs in the frame of the loop of slot @slot (PHP's JIT). Its
+ * caller is the loop's caller, which the rule of the middle of the loop finds; a routine that the
+ * code called may have pushed a word or two. Returns -1 for other code.
  */
 WALK_FN int walk_in_loop(__u32 which, __u32 slot)
 {
@@ -220,8 +220,8 @@ static __always_inline int lang_step_file(struct walk *w, __u32 which, __u32 slo
 }
 
 /*
- * Code that no file holds: a runtime's, or a trampoline or other generated code, which may keep
- * frame pointers.
+ * Steps out of code that is in no file: a runtime's code, a trampoline, or other generated code,
+ * which may keep frame pointers.
  */
 WALK_FN int walk_unfiled(__u32 which, __u64 pc)
 {
@@ -292,7 +292,10 @@ WALK_FN int walk_step(__u32 which)
 	if (mapping_find(w, pc)) {
 		if (!w->process.unmapped_is_final)
 			return WALK_NEED_MAPPINGS;
-		/* a jump to an invalid address is a frame, a wrong return address is none */
+		/*
+		 * the target of a jump to an invalid address is shown as a frame; a wrong return
+		 * address is not
+		 */
 		if (!w->is_call)
 			walk_push(w, FRAME_WORD(FRAME_ADDRESS, pc));
 		return walk_fail(w, WALK_ERR_PC_UNMAPPED);

@@ -89,9 +89,9 @@ static __always_inline int mapping_find(struct walk *w, __u64 pc)
 }
 
 /*
- * True if @addr is mapped; w->mapping is its mapping then. For loops over addresses: inlined into
- * one, mapping_find() is checked by the verifier in each turn, for each way that the turn before
- * may have ended.
+ * True if @addr is mapped; w->mapping is its mapping then. For use in loops: if mapping_find() were
+ * inlined into a loop, the verifier would check it in each turn, for each way in which the previous
+ * turn may have ended.
  */
 WALK_FN int walk_is_mapped(__u32 which, __u64 addr)
 {

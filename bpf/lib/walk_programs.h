@@ -8,11 +8,11 @@
  *   walk_NAME  walks the user stack; for languages whose frames are on it (LANG_CODE) as well
  *   list_NAME  appends the frames that runtimes keep in lists (LANG_LIST)
  *
- * The verifier thus checks a walk with languages only when the first process with them is seen. The
- * agent (src/sampler/walk_programs.c) loads a walk for each set of languages that a process has,
- * which are the constant "languages" of the program, into arrays that only programs of the same
- * kind can use. The walk at 0 knows no language. It and the program for all lists, at 1, are loaded
- * at the start; there is no list at 0.
+ * So the verifier checks a walk with languages only when the first process that uses them is seen.
+ * The agent (src/sampler/walk_programs.c) loads a walk for each set of languages that a process
+ * has, into arrays that only programs of the same kind can use. The set is the constant "languages"
+ * of the program. The walk at 0 knows no language. It and the program for all lists, at 1, are
+ * loaded at the start; there is no list at 0.
  *
  * A stage finds its input in struct walk: the record so far, the registers, and what is known about
  * the process.
@@ -40,7 +40,10 @@ STAGE_PROGRAMS(waking_lists);
 STAGE_PROGRAMS(fault_walks);
 STAGE_PROGRAMS(fault_lists);
 
-/* Does not return. (If no program could be called, the sample is lost.) */
+/*
+ * Continues with the program for the walk. Returns only if none could be called; then the sample is
+ * lost.
+ */
 static __always_inline void walk_by_program(void *ctx, void *programs, struct counters *c,
 					    struct walk *w)
 {

@@ -66,7 +66,7 @@ struct loop_caller {
 	__u64 aux, fp;
 };
 
-/* Registers of the current frame that are known besides aux, fp, sp and pc. */
+/* The registers of the current frame that are known in addition to aux, fp, sp and pc. */
 enum walk_regs {
 	WALK_REGS_LOST,
 	WALK_REGS_ALL,  /* all of them: in the leaf, or in a frame that a signal interrupted */
@@ -228,7 +228,10 @@ static __always_inline int walk_fail(struct walk *w, enum walk_error why)
 	return WALK_STOP;
 }
 
-/* Memory that describes code cannot be read: a page of a file may not have been used yet. */
+/*
+ * Returned where memory that describes code cannot be read: a page of a file that was not used yet
+ * may be absent.
+ */
 static __always_inline int walk_absent(struct walk *w)
 {
 	return w->absent_is_final ? walk_fail(w, WALK_ERR_NO_RULE) : WALK_NEED_MAPPINGS;

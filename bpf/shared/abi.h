@@ -99,19 +99,23 @@ enum record_flags {
 	RECORD_OFF_CPU = 1u << 4,      /* taken where the thread was switched out, at time_ns */
 	RECORD_SEARCHED = 1u << 5,     /* a caller was found by search: see walk_searched() */
 	/*
-	 * The thread was inside of execve(): its name, its memory and its number of execs change
-	 * one after the other there, so only @program identifies the program.
+	 * The thread was in execve(), where its name, its memory and its number of execs change one
+	 * after the other, so only the member program identifies the program.
 	 */
 	RECORD_IN_EXEC = 1u << 6,
 	RECORD_FAULT = 1u << 7, /* taken at a page fault, before the kernel handled it */
 	/* The page of a fault was present (the access was not allowed yet); it was written to. */
 	RECORD_FAULT_PRESENT = 1u << 8,
 	RECORD_FAULT_WRITE = 1u << 9,
-	RECORD_MAPPED = 1u << 10,        /* taken where the kernel chose an area for a mapping */
-	RECORD_ALLOC = 1u << 11,         /* taken where memory was allocated from the heap */
-	RECORD_WAKER = 1u << 12,         /* taken where the thread woke another one: see offcpu.h */
-	RECORD_KERNEL_THREAD = 1u << 13, /* with RECORD_WAKER: it is one, or an idle CPU */
-	/* with RECORD_WAKER: it has waited itself since the wait began that it ends */
+	RECORD_MAPPED = 1u << 10, /* taken where the kernel chose an area for a mapping */
+	RECORD_ALLOC = 1u << 11,  /* taken where memory was allocated from the heap */
+	RECORD_WAKER = 1u << 12,  /* taken where the thread woke another one: see offcpu.h */
+	RECORD_KERNEL_THREAD =
+		1u << 13, /* with RECORD_WAKER: the waker is a kernel thread or an idle CPU */
+	/*
+	 * with RECORD_WAKER: the waker has itself waited since the beginning of the wait that it
+	 * ends
+	 */
 	RECORD_WAKER_WAITED = 1u << 14,
 };
 
@@ -151,11 +155,12 @@ enum {
 	RAW_STACK_SHORT = 8 * 1024, /* used when the ring is half full */
 	/*
 	 * The parts of a deeper stack precede the record and have its header, and stack_at and
-	 * stack of their own; their addresses ascend. Pages that are absent lie between them, and
-	 * what is too much: that is in the middle of the stack.
+	 * stack of their own; their addresses ascend. Between them are absent pages and, if the
+	 * stack exceeds all parts, bytes that are omitted from its middle.
 	 */
 	RAW_STACK_PARTS = 7,
-	RAW_STACK_PARTS_OUTER = 4, /* of the last bytes */
+	RAW_STACK_PARTS_OUTER =
+		4, /* parts that are reserved for the outermost bytes of the stack */
 	RAW_VM_WORDS_MAX = 1024,
 };
 
@@ -179,9 +184,10 @@ struct raw_record {
 };
 
 /*
- * The memory that names a function of an interpreter, copied when the walk first met the function:
- * it may be gone when the agent reads the stack. The record precedes the sample's, whose header it
- * has. A function is copied again if the walk has forgotten that it was.
+ * The memory from which the name of an interpreter's function is read, copied when the walk first
+ * met the function, because it may be gone when the agent processes the stack. The record precedes
+ * the sample's, whose header it has. A function is copied again if the walk has forgotten that it
+ * was.
  */
 enum {
 	FUNCTION_RANGES_MAX = 24,
@@ -293,14 +299,14 @@ _Static_assert(sizeof(struct unwind_mapping) == 32, "8 arena units");
 
 /* Value of the map of processes, keyed by pid (thread group id). */
 struct unwind_process {
-	struct program_id program; /* the walk uses the rest for no other program */
+	struct program_id program; /* the other members are used only for this program */
 	__u32 first_mapping; /* arena unit of the first struct unwind_mapping; they are sorted by
 				start */
 	__u32 n_mappings;
 	/*
 	 * Set when the agent has searched for an unmapped address and found none: a further one is
-	 * an error. While it is 0 such a sample is sent raw, because mappings may have appeared
-	 * that are not published yet.
+	 * an error. While this is 0, samples at unmapped addresses are sent raw, because mappings
+	 * may exist that are not published yet.
 	 */
 	__u32 unmapped_is_final;
 	/*
@@ -308,22 +314,22 @@ struct unwind_process {
 	 */
 	__u32 generated_pending;
 	/*
-	 * 0, or the time (CLOCK_MONOTONIC) up to which this is valid: a child has its parent's
-	 * until the agent publishes its own.
+	 * 0, or the CLOCK_MONOTONIC time up to which this is valid: a child uses its parent's
+	 * description until the agent publishes one for it.
 	 */
 	__u64 until_ns;
 	__u32 languages; /* of its runtimes: bits 1 << enum vm_lang */
 	/* Indices of programs that know them (bpf/lib/walk_programs.h); below WALK_PROGRAMS_MAX. */
 	__u16 walk, lists;
-	/* Load bias of the runtime that reports where its code is; 0: there is none. */
+	/* Load bias of the runtime that reports where its generated code is; 0: there is none. */
 	__u64 reporting_bias;
 	struct vm_slot vms[VM_SLOTS_MAX];
 	__u64 contexts[CONTEXT_SLOTS_MAX]; /* CONTEXT_SLOT(); 0: unused */
 };
 
 /*
- * An executable that is an interpreter. Where its process is not published yet, the frames of the
- * runtime are found by it.
+ * Identifies an executable that is an interpreter, by which the runtime of a process that is not
+ * published yet is found.
  */
 struct executable_key {
 	__u64 inode;
@@ -332,7 +338,7 @@ struct executable_key {
 };
 
 struct executable {
-	__u64 bytes; /* size of the file: another one may have its inode by now */
+	__u64 bytes; /* size of the file, by which a reused inode is recognized */
 	__u32 vm, file;
 	__u64 bias;      /* load bias, relative to the start of the program's code */
 	__u32 languages; /* as in struct unwind_process */
@@ -364,9 +370,10 @@ enum {
 
 enum select_flags {
 	SELECT_NO_CPU = 1 << 0,     /* not sampled */
-	SELECT_NO_OFF_CPU = 1 << 1, /* nor is it recorded where its threads wait */
+	SELECT_NO_OFF_CPU = 1 << 1, /* off-CPU time is not recorded */
 	SELECT_EXCLUDED = SELECT_NO_CPU | SELECT_NO_OFF_CPU,
-	SELECT_UNTIL_EXEC = 1 << 2, /* another program of the process may be decided otherwise */
+	SELECT_UNTIL_EXEC =
+		1 << 2, /* the decision may be another one for the next program of the process */
 };
 
 struct selection {

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The context of a sample: the trace and span that the thread works on, and other labels, as the
- * program publishes them in its memory. A file (an executable or a library) that can publish has a
- * layout, which the agent finds; a process adds where the file is mapped.
+ * The context of a sample: the trace and span that the thread works on, and other labels, which the
+ * program publishes in its memory. For each file (executable or library) that can publish a
+ * context, the agent finds a layout; for each process, the address at which the file is mapped.
  */
 #ifndef CAMEO_BPF
 #include <linux/types.h>
@@ -70,7 +70,8 @@ struct context_label {
 struct context_otel {
 	__u8 trace_id[16], span_id[8];
 	__u8 valid, flags;
-	__u8 attributes_len[2]; /* in memory, little-endian; at most data[] of them were read */
+	__u8 attributes_len[2]; /* the length in the process's memory, little-endian; at most
+				   CONTEXT_OTEL_ATTRIBUTES of these bytes were read */
 	__u8 attributes[CONTEXT_OTEL_ATTRIBUTES];
 };
 
@@ -78,7 +79,8 @@ struct context_otel {
 struct context {
 	__u8 kind;
 	__u8 slot;      /* of the process */
-	__u8 n_dropped; /* labels that are too many, too long (values are cut) or unreadable */
+	__u8 n_dropped; /* labels that were omitted or truncated: too many, too long or unreadable
+			 */
 	__u8 reserved;
 	__u32 len;
 	union {

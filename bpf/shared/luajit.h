@@ -115,7 +115,7 @@ static inline __u64 luajit_trace_key(const __u64 trace[LUAJIT_TRACE_BYTES / 8])
 
 struct luajit_walk {
 	__u64 frame;         /* the C frame of the interpreter; 0: none was found yet */
-	__u64 outer;         /* the one outside of it that its state has */
+	__u64 outer;         /* the next outer C frame of the same state */
 	__u64 state, global; /* its lua_State and global_State */
 	__u64 stack, end;    /* bounds of the state's stack */
 	__u64 base;          /* of the next Lua frame */

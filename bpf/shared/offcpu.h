@@ -10,10 +10,11 @@
  * intervals are sampled. One interval of 2^shift in a row is chosen, before its length is known,
  * and represents all of them. The shift follows from the typical length of the thread's intervals
  * at that place; a place is a system call and stack pointer, which costs nothing to find. An
- * interval that turns out to be long (compared with its place's typical one, or OFF_LONG_NS)
- * represents only itself, chosen or not. The time of all others is summed per place in the kernel,
- * and the agent scales the chosen ones of the place to that sum. So the time of a thread is exact,
- * and so is the time of a place. If two places share a slot, their split is right on average.
+ * interval that turns out to be long (compared with the typical one of its place, or with
+ * OFF_LONG_NS) represents only itself, whether it was chosen or not. The time of all others is
+ * summed per place in the kernel, and the agent scales the chosen ones of the place to that sum. So
+ * the time of a thread is exact, and so is the time of a place. If two places share a slot, their
+ * split is right on average.
  */
 #include "bpf/shared/abi.h"
 
@@ -40,7 +41,7 @@ enum off_chosen {
 
 /* A place where a thread waits. */
 struct off_place {
-	__u64 thinned_ns; /* time of the intervals that were sampled, not sent one by one */
+	__u64 thinned_ns; /* summed time of all intervals that are subject to sampling */
 	__u32 typical;    /* typical length: a maximum that decays; 0 while unknown */
 	__u16 turns;      /* number of intervals so far, modulo 2^16 */
 	__u16 shift : 4;

@@ -75,10 +75,10 @@ enum {
 
 /*
  * The fields that cookies are made of. Closures are copies of one sub, and code that eval()
- * compiles does not live long; these words are the same in each copy, and differ for other code. A
- * sub's are the PERL_CV_WORDS from PERL_CV_ROOT on: its code, its name, its file name, and
- * CvOUTSIDE_SEQ, which grows with each block that is compiled. The addresses alone may be those of
- * a sub that was freed.
+ * compiles does not live long, so an address does not identify a sub. These fields are equal in all
+ * copies of a sub and differ for other code: the PERL_CV_WORDS words from PERL_CV_ROOT on, which
+ * are its code, its name, its file name, and CvOUTSIDE_SEQ, which grows with each block that is
+ * compiled.
  */
 #define PERL_SUB_BYTES(cv)                                                                         \
 	((cv)[0] ^ (cv)[1] << 16 ^ (cv)[2] << 32 ^ (cv)[2] >> 32 ^ ((cv)[5] & 0xffffffff) << 28)

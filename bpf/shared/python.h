@@ -70,8 +70,8 @@ static inline __u16 python_name_at(const struct python_vm *py)
 
 /*
  * A code object's cookie is made of its words up to the one that leads to its line table. They
- * never change, and some belong to this object alone: the names, the file, the line table and, from
- * 3.12 on, a unique number.
+ * never change, and some are unique to the object: its names, its file, its line table and, from
+ * 3.12 on, a version number.
  */
 static inline __u64 python_cookie_at(const struct python_vm *py, __u64 code)
 {

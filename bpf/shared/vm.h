@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Language runtimes whose frames are not plain native ones: what the walk must know about each.
- * Everything is expressed in terms of a file (file offsets, addresses as linked); a process only
- * adds where the file is mapped. So there is one entry per interpreter or library, however many
- * processes run it, and fork, exec and dlopen only change mappings.
+ * The data that the walk needs about language runtimes whose frames are not plain native ones. All
+ * of it is relative to a file (file offsets, addresses as linked); a process only adds where the
+ * file is mapped. So there is one entry per interpreter or library, however many processes run it,
+ * and fork, exec and dlopen only change mappings.
  */
 #ifndef CAMEO_BPF
 #include <linux/types.h>
@@ -43,7 +43,7 @@ struct vm_range {
 	__u64 lo, hi; /* file offsets; with hi 0 the range is unused */
 };
 
-/* How code that a runtime generates stands on the stack, if it has no frames of its own. */
+/* How the frames of code that a runtime generates are found on the stack. */
 enum vm_generated {
 	VM_GENERATED_NONE,
 	VM_GENERATED_IN_LOOP, /* it runs in the frame of the interpreter's loop (PHP's JIT) */
@@ -83,8 +83,9 @@ struct vm_slot {
  * The frames of a runtime's list follow a record's words, leaf first, two words each: FRAME_VM with
  * the runtime's index and the address of the code object, then the place in it (upper half) and a
  * cookie (lower half). The cookie is a fingerprint of the object, by which the agent notices that
- * the memory was reused; it is 0 if the object could not be read. VM_FRAME_LAST marks a frame with
- * which the C function that runs the loop was entered. The number of the slot is above that bit.
+ * the memory was reused; it is 0 if the object could not be read. VM_FRAME_LAST marks the outermost
+ * frame of an activation: the function with which the loop was entered. The bits above it hold the
+ * number of the slot.
  */
 #define VM_FRAME_LAST     (1ULL << 56)
 #define VM_FRAME_INDEX(w) ((__u32)((w) >> 48) & 0xff)
@@ -94,8 +95,9 @@ struct vm_slot {
 	(FRAME_WORD(FRAME_VM, ((__u64)(vm) << 48) | VM_FRAME_ADDR(addr)) | (__u64)(slot) << 57)
 
 /*
- * The second word of a frame, without an address, that stands for all frames of an activation: they
- * could only be read after the sample, when the thread may have entered other functions.
+ * The second word of a frame that stands for all frames of an activation, because they could only
+ * have been read after the sample, when the thread may have entered other functions. Its address is
+ * 0.
  */
 #define VM_FRAME_LATE 0xffffffff00000000ULL
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * arm64: what bpf/arch/code.h describes. Instructions are words, encoded as in the Arm Architecture
- * Reference Manual (C6.2). A call stores the return address in x30, so a frame without it on the
- * stack is possible only in a leaf function.
+ * arm64: the functions and constants that bpf/arch/code.h lists. Instructions are words, encoded as
+ * in the Arm Architecture Reference Manual (C6.2). A call stores the return address in x30, so a
+ * frame without it on the stack is possible only in a leaf function.
  */
 enum {
 	ARCH_FP_HAS_SP = 0, /* the frame record may be anywhere in its frame */

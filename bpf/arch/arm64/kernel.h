@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* arm64: what bpf/arch/kernel.h describes. */
+/* arm64: the types and functions that bpf/arch/kernel.h lists. */
 
 enum {
 	PSTATE_MODE = 0xf,     /* 0: user mode */

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* x86-64: what bpf/arch/code.h describes. Instructions are encoded as in Intel's SDM, volume 2. */
+/*
+ * x86-64: the functions and constants that bpf/arch/code.h lists. Instructions are encoded as in
+ * Intel's SDM, volume 2.
+ */
 
 enum {
 	ARCH_FP_HAS_SP = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #pragma once
 
-/* x86-64: what bpf/arch/kernel.h describes. */
+/* x86-64: the types and functions that bpf/arch/kernel.h lists. */
 
 enum {
 	USER_CS_32 = 0x23,
@@ -14,7 +14,7 @@ enum {
 	PF_WRITE = 1 << 1,
 };
 
-/* Plain, since cs is read by its full eight bytes. */
+/* Written out without CO-RE's flags, because all eight bytes of cs are read. */
 struct user_regs {
 	__u64 r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi;
 	__u64 orig_rax, rip, cs, eflags, rsp, ss;
@@ -114,7 +114,10 @@ static __always_inline __u64 regs_link(const struct user_regs *r)
 	return 0;
 }
 
-/* System calls have numbers there, and faults have error codes. */
+/*
+ * True after a trap: orig_ax then holds -1. It holds the number of a system call or the error code
+ * of a fault otherwise.
+ */
 static __always_inline int saved_by_trap(const struct saved_regs *s)
 {
 	return s->user.orig_rax == (__u64)-1;

@@ -15,8 +15,8 @@ enum {
 	UREG_RA = UREG_RIP,
 	UREG_AUX = UREG_RBX, /* the frame register of ld.so's lazy binding and of some assembly */
 	UREG_EH_DATA = 0,    /* the first register that an exception handler receives: rax */
-	UREG_EH_SP = 2,      /* the one in which GCC has the stack pointer of a handler: rcx */
-	/* rules may name the registers up to this one; a mask that bounds their numbers */
+	UREG_EH_SP = 2,      /* the register in which GCC passes a handler's stack pointer: rcx */
+	/* the highest register that a rule may refer to; also the mask that bounds such numbers */
 	UREG_MASK = 15,
 };
 

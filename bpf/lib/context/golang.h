@@ -3,8 +3,8 @@
 
 /*
  * Go's profiler labels, which runtime/pprof.Do() and SetGoroutineLabels() put into the goroutine.
- * The thread's g is in thread-local memory; on the stacks of the scheduler and of signals it is not
- * the goroutine's, which the thread's m has.
+ * The thread's g is in thread-local memory. On the stacks of the scheduler and of signal handlers
+ * that is another g; m.curg of its m then leads to the goroutine's.
  *
  * Since Go 1.24 labels are a slice of pairs of strings, before that a map[string]string, of which
  * maps of one bucket are read: up to 8 labels.

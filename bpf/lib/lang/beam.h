@@ -3,9 +3,9 @@
 
 /*
  * Steps through the code of the BEAM's JIT (Erlang, Elixir). Such code runs on the stack of an
- * Erlang process, which is on that process's heap: rsp points there, and no frame pointer is kept.
- * Calls of C switch to the stack of the scheduler's thread. So a stack consists of C frames of the
- * scheduler, if there are any, and the frames of the process outside of them.
+ * Erlang process, which is in that process's heap: rsp points there, and no frame pointer is kept.
+ * Calls of C functions switch to the stack of the scheduler's thread. So a stack consists of the C
+ * frames on the scheduler's stack, if there are any, followed by the frames of the Erlang process.
  *
  * A frame consists of Y registers, below a return address. Y registers are tagged terms, whose
  * two low bits are never 0; return addresses are aligned to 4. So the first aligned word that leads
@@ -60,7 +60,7 @@ static __always_inline __u64 beam_current(const struct walk *w, const struct bea
 /*
  * Finds the stack of the process that called C: the JIT keeps its rsp in rbp, and where C may
  * collect garbage, in the Process, as it may move the stack. WALK_OTHER: the scheduler runs no
- * process. In the agent it is of a later moment than the sample.
+ * process. In the agent, the process is read some time after the sample.
  */
 WALK_FN int beam_outer_stack(__u32 which, __u32 slot)
 {

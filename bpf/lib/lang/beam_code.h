@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Finds the function of the BEAM's JIT that a pc is in: pc → module → function. The tables are
- * those by which the runtime itself does that. It replaces none of them while a scheduler may read
- * it, and purges no code that a process runs.
+ * Finds the function of the BEAM's JIT that a pc is in: pc → module → function. It uses the tables
+ * with which the runtime itself does this. The runtime does not replace a table while a scheduler
+ * may read it, and does not purge code that a process runs.
  */
 #include "bpf/lib/walk_memory.h"
 

@@ -3,11 +3,12 @@
 
 /*
  * Frames of virtual threads in the Java heap (JDK 21 on). A virtual thread that continues after it
- * was unmounted has only its innermost frames on the stack. The others are where they were saved,
- * in chunks (jdk.internal.vm.StackChunk), and are restored when they are returned to, by a stub
- * that is their callee's return address. Their layout is that of frames on the stack, except that
- * rbp and the caller's rsp of an interpreted frame are stored as distances in words. While the walk
- * is in a chunk, rbp of w->regs is the address where the callee has saved it.
+ * was unmounted has only its innermost frames on the stack. The others remain in the chunks where
+ * they were saved (jdk.internal.vm.StackChunk). The return address of the outermost frame on the
+ * stack leads to a stub that restores the next ones from the heap. Their layout is that of frames
+ * on the stack, except that rbp and the caller's rsp of an interpreted frame are stored as
+ * distances in words. While the walk is in a chunk, rbp of w->regs is the address where the callee
+ * has saved it.
  */
 #include "bpf/lib/walk_memory.h"
 
@@ -18,8 +19,8 @@ enum {
 };
 
 /*
- * Removes the colour of a reference of generational ZGC: the address begins after the only set one
- * of the bits 12 to 15 (zAddress_x86.hpp).
+ * Removes the colour of a reference of generational ZGC: one of the bits 12 to 15 is set, and the
+ * address begins in the bit above it (zAddress_x86.hpp).
  */
 static __always_inline __u64 jvm_uncolored(__u64 v)
 {

@@ -10,7 +10,9 @@
 #include "bpf/lib/lang/lua_copy.h"
 #include "bpf/lib/walk_state.h"
 
-/* Returns the word at offset @off of what was read last; a word of the walk's memory in any case.
+/*
+ * Returns the word at offset @off of the object in w->vm_frame. Offsets are masked, so any @off is
+ * safe.
  */
 static __always_inline __u64 lua_word(const struct walk *w, __u32 off)
 {
@@ -78,7 +80,7 @@ WALK_FN int lua_begin(__u32 which, __u32 slot)
 	return lua_next_state(which, slot);
 }
 
-/* The frame pushed last is the one with which the loop was entered. */
+/* Marks the frame pushed last as the one with which the loop was entered. */
 static __always_inline void lua_end_activation(struct walk *w)
 {
 	vm_mark_last(w);
@@ -170,8 +172,8 @@ static __always_inline void lua_find_code(const struct lua_vm *lua, struct lua_c
 }
 
 /*
- * Calls of Lua 5.1 do not show whether they entered the loop. If the caller is Lua's and runs an
- * instruction that calls, its loop runs the function, else another one does.
+ * Calls of Lua 5.1 do not show whether they entered the loop. If the caller is a Lua function and
+ * its current instruction is a call, its loop runs the function; otherwise a further loop does.
  */
 static __always_inline int lua_is_same_loop(const struct lua_call *caller)
 {

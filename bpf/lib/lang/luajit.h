@@ -3,10 +3,10 @@
 
 /*
  * Steps through LuaJIT: its interpreter, which is one block of assembly, and the traces that it
- * compiles. Both run on the C frame that an entry to the interpreter made. A trace makes that
- * frame larger by an amount that only the trace knows, and a helper of the interpreter has pushed
- * its return address. So the C frame is searched for, and proven: it contains the lua_State,
- * which in turn points to it.
+ * compiles. Both run on the C frame that an entry to the interpreter made. A trace makes that frame
+ * larger by an amount that only the trace knows, and a helper of the interpreter has pushed its
+ * return address. So the C frame is searched for and verified: it contains a pointer to the
+ * lua_State, which in turn points to the frame.
  *
  * A Lua frame is found by its base, which is the first slot after the function and the link. The
  * link leads to the caller. One activation, from the C frame's innermost function to the one that
@@ -30,7 +30,7 @@ static __always_inline void luajit_walk_begin(struct walk *w)
 	w->lang.luajit.c_word = 0;
 }
 
-/* Takes the C frame at @at if it is one. WALK_OTHER: it is none. */
+/* Uses the C frame at @at, if there is one. WALK_OTHER: there is none. */
 WALK_FN int luajit_take_frame(__u32 which, __u64 at)
 {
 	struct walk *w = lang_walk_get(LANG_LUAJIT, which);
@@ -74,7 +74,10 @@ WALK_FN int luajit_scan(__u32 which, __u32 n)
 	return WALK_OTHER;
 }
 
-/* Finds the C frame, at most @turns times LUAJIT_SCAN_WORDS above the stack pointer. */
+/*
+ * Finds the C frame: in the interpreter (@is_trace 0) at most LUAJIT_NEAR words above the stack
+ * pointer, in a trace at most LUAJIT_SCAN_TURNS * LUAJIT_SCAN_WORDS.
+ */
 static __always_inline int luajit_find_frame(struct walk *w, __u32 which, int is_trace)
 {
 	int r = WALK_OTHER;
@@ -198,7 +201,7 @@ static __always_inline int luajit_is_calling(struct walk *w, __u32 which)
 	return luajit_up(which, link) == WALK_CONTINUE && luajit_is_entered(which, 1);
 }
 
-/* Shows that the functions of the activation are not known, and leaves it. */
+/* Pushes a frame which shows that the functions of the activation are not known, and leaves it. */
 static __always_inline int luajit_skip(struct walk *w, __u32 which, __u32 slot)
 {
 	vm_push_place(w, LUAJIT_LATE, w->process.vms[slot & (VM_SLOTS_MAX - 1)].vm, 0, 0, 1);
@@ -378,8 +381,8 @@ static __always_inline int luajit_step(struct walk *w, __u32 which, __u32 slot)
 }
 
 /*
- * Begins an activation. In the agent, the Lua stack is of a later moment than the copy of the C
- * stack, so one frame without a function stands for all.
+ * Begins an activation. The agent reads the Lua stack later than the C stack was copied, so there
+ * one frame without a function stands for all.
  */
 static __always_inline int luajit_begin(struct walk *w, __u32 which, __u32 slot)
 {

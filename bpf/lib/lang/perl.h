@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Perl's subs, from its stacks of contexts (cop.h). The interpreter that a thread runs is in rbx of
- * the loop, or else the process's first. A call from C has a context that returns to nowhere, which
- * marks the activation. The place of a frame is in the context of the next inner one: its old COP,
- * which has the line.
+ * Perl's subs, from its stacks of contexts (cop.h). The loop holds the thread's interpreter in rbx;
+ * if that is unknown, the process's first interpreter is used. A call from C has a context that
+ * returns to nowhere, which marks the activation. The place of a frame is in the context of the
+ * next inner one: its old COP, which has the line.
  */
 #include "bpf/lib/lang/perl_copy.h"
 #include "bpf/lib/vm_near.h"
@@ -53,7 +53,10 @@ WALK_FN int perl_begin(__u32 which, __u32 slot)
 		return perl_interpreter(w, perl, w->process.vms[slot].bias);
 	if (w->n_loops[slot] && perl_interpreter(w, perl, w->loop_aux) == WALK_CONTINUE)
 		return WALK_CONTINUE;
-	/* the variable has the main thread's; the others' are known from the loop alone */
+	/*
+	 * the variable holds the main thread's interpreter; those of other threads are only in the
+	 * loop's register
+	 */
 	if (w->record.head.tid != w->record.head.pid ||
 	    read_user(&at, sizeof(at), w->process.vms[slot].bias + perl->interpreter))
 		return WALK_STOP;
@@ -93,7 +96,7 @@ static __always_inline void perl_push_cop(struct walk *w, const struct perl_vm *
 	__u64 file = 0, text[2] = { 0 };
 	__u32 cookie = 0;
 
-	/* a shorter name may be at the end of a mapping */
+	/* the read fails for a shorter name at the end of a mapping */
 	if (!perl_file(w, perl, &file) && !read_user(text, sizeof(text), file))
 		cookie = vm_cookie(PERL_FILE_BYTES(kind, file, text[0], text[1]));
 	perl_push(w, slot, (w->lang.perl.cop & ~(__u64)PERL_KIND_MASK) | kind, cookie);

@@ -89,7 +89,7 @@ WALK_FN int perl_copy_file(__u32 which, __u32 vm, __u64 cop)
 		(void)copy_range(which, file + PERL_GLOB_NAME, sizeof(file));
 		file = copy_word(file + PERL_GLOB_NAME) + PERL_GLOB_FILE;
 	}
-	(void)copy_range(which, file, 2 * sizeof(__u64)); /* of which the cookie is made */
+	(void)copy_range(which, file, 2 * sizeof(__u64)); /* the cookie is made of these words */
 	(void)copy_text(which, file);
 	return WALK_CONTINUE;
 }

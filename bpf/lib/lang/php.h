@@ -57,8 +57,8 @@ WALK_FN int php_begin(__u32 which, __u32 slot)
 }
 
 /*
- * The instruction at which a call is. In the loop itself it is in r15, where GCC keeps it;
- * otherwise it was saved before the call.
+ * The current instruction of a call. While the loop itself runs, it is in r15, where GCC keeps it;
+ * otherwise the loop has saved it.
  */
 static __always_inline __u64 php_opline(const struct walk *w, __u32 slot, __u64 call)
 {
@@ -73,8 +73,9 @@ static __always_inline __u64 php_opline(const struct walk *w, __u32 slot, __u64 
 }
 
 /*
- * A call without a function may be that of a generator that has delegated, which called the running
- * generator. The generators in between, from its delegate on, are not linked. Counts how many wait.
+ * A call without a function may belong to a generator that has delegated with `yield from` and so
+ * called the running generator. The generators in between, from its delegate on, are not in the
+ * list of calls. Counts how many wait.
  */
 static __always_inline void php_find_delegators(struct walk *w, const struct php_vm *php,
 						__u64 call)

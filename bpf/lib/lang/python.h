@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * CPython's frames. The thread state is found in the interpreters' lists by pthread_self(), which
- * the thread pointer shows with glibc and with musl. The result therefore does not depend on which
- * thread holds the GIL, and no thread-local variable has to be located. Loops are bounded, because
- * the process's lists may be corrupt.
+ * CPython's frames. The thread state is found in the interpreters' lists by its thread id, which is
+ * pthread_self(); with glibc and musl, that follows from the thread pointer. The result therefore
+ * does not depend on which thread holds the GIL, and no thread-local variable has to be found.
+ * Loops are bounded, because the process's lists may be corrupt.
  */
 #include "bpf/arch/code.h"
 #include "bpf/lib/lang/python_copy.h"

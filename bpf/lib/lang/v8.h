@@ -10,8 +10,9 @@
  *
  * The agent determines which machine code a pc belongs to (src/lang/v8). A function is identified
  * by its SharedFunctionInfo, and one that the interpreter runs also by the byte code offset in its
- * frame. The interpreter's frames are those that return to where its entry calls the handlers,
- * which begins with a load of the byte code array from the frame.
+ * frame. A frame belongs to the interpreter if its return address is behind the call of a handler
+ * in the interpreter's entry; the code there begins with a load of the byte code array from the
+ * frame.
  */
 #include "bpf/lib/calls.h"
 #include "bpf/lib/rule.h"
@@ -246,8 +247,8 @@ static __always_inline int v8_before_prologue(const struct walk *w)
 }
 
 /*
- * Takes @ra and @sp as the caller, for a frame that is not at rbp (rbp is the caller's), if @ra is
- * a return address.
+ * If @ra is a return address, uses it and @sp as the caller's. For a function whose frame is not at
+ * rbp (rbp is the caller's).
  */
 static __always_inline int v8_frameless(struct walk *w, __u32 which, __u64 function, __u64 ra,
 					__u64 sp)
