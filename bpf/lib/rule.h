@@ -61,7 +61,7 @@ static __always_inline int rule_has_flag(const struct unwind_rule *rule, __u32 f
 
 /*
  * True in the last instructions of a function that returns to an exception handler: UREG_EH_SP then
- * holds the handler's stack pointer and, at the end, its address, which is not behind a call.
+ * holds the handler's stack pointer and, at the end, its address, which no call precedes.
  */
 static __always_inline int rule_jumps(const struct unwind_rule *rule)
 {

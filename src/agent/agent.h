@@ -22,9 +22,10 @@ struct err;
 struct export_window;
 struct fetcher;
 
-/* The results of agent_prepare(), which needs privileges that privileges_drop() drops. */
+/* The results of agent_prepare(), which requires privileges that privileges_drop() gives up. */
 struct agent_prepared {
-	int priority; /* nice value of this thread before; the other threads get it */
+	int priority; /* nice value of the calling thread before it was raised; the other threads
+			 use it */
 	int stats_fd; /* keeps the kernel's BPF statistics on; -1: not permitted */
 };
 

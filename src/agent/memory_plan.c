@@ -8,7 +8,7 @@
 #define MIB (1ULL << 20)
 
 /*
- * The process itself, without anything that grows: code, libraries, stacks, the tables of a hundred
+ * The parts of the process that do not grow: code, libraries, stacks, and the tables of a hundred
  * processes. 13.5 MiB were measured on a machine with two CPUs.
  */
 #define BASE_BYTES (14 * MIB)
@@ -30,13 +30,13 @@
 /* A reader of perf maps and jitdumps needs 1 MiB, and more for unusual jitdumps. */
 #define JIT_READER_MIN (1 * MIB)
 #define JIT_READER_MAX (24 * MIB)
-/* With as much for each, two files can be read at a time. A library of 100 MB needs 16 MiB. */
+/* From this share of a reader on, two readers run at a time. A library of 100 MB needs 16 MiB. */
 #define READER_ENOUGH (32 * MIB)
 /* Lists of 5,000 mappings, and copies of small programs of remote file systems. */
 #define OPENED_MIN (1 * MIB)
 /*
- * The memory of an opener that hangs, if the kernel releases that of processes that do not
- * die, and if it does not.
+ * The memory of a killed opener that hangs: HUNG_RELEASED if the kernel releases the memory of
+ * processes that do not die, otherwise HUNG_KEPT.
  */
 #define HUNG_RELEASED (32ULL << 10)
 #define HUNG_KEPT     (3 * MIB / 2)

@@ -46,7 +46,7 @@ struct memory_plan {
 	uint64_t copies;      /* of files of remote file systems */
 	uint64_t opened_maps; /* the list of a process's mappings, while it is read */
 	uint64_t mappings;    /* of all processes, besides their copies in tables */
-	unsigned int n_hung;  /* openers that may hang, and what they keep */
+	unsigned int n_hung;  /* openers that may hang, and the bytes that they occupy */
 	uint64_t hung_bytes;
 };
 

@@ -22,14 +22,17 @@ struct selector;
 struct session;
 struct symbolizer_thread;
 
-/* All are owned. Zeros before agent_parts_open() and after agent_parts_close(). Do not move it. */
+/*
+ * All members are owned. Zeros before agent_parts_open() and after agent_parts_close(). Do not move
+ * the struct, because the parts hold pointers into it.
+ */
 struct agent_parts {
 	struct memory_plan plan;
 	struct selector *selector;
 	struct session *session;
 	struct process_info_store *process_info;
 	struct symbolizer_thread *symbolizer_thread;
-	/* Settings that these borrow. */
+	/* Settings that the parts borrow. */
 	struct cpu_list cpus;
 	char *debuginfod, *symbol_cache; /* URLs and a directory, or NULL */
 };

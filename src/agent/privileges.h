@@ -46,10 +46,10 @@ uint64_t privileges_kept(void);
 const char *privileges_name(unsigned int capability);
 
 /*
- * The capabilities to send a signal to a process of another user; to probe functions of further
- * files while a recording runs (the kernel demands CAP_SYS_ADMIN); to read @file, and to create
- * files in @dir or create @dir, which is none if this user may do so without; and to listen on
- * @port.
+ * Masks of the capabilities that an operation requires: to signal a process of another user; to
+ * probe functions of further files while a recording runs (the kernel demands CAP_SYS_ADMIN); to
+ * read @file; to create files in @dir, or @dir itself; to listen on @port. The last three are 0 if
+ * this user may do so without capabilities.
  */
 uint64_t privileges_to_kill(void);
 uint64_t privileges_to_probe(void);

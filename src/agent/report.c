@@ -23,7 +23,7 @@ static void number(struct json *j, const char *name, uint64_t value)
 	json_member_uint(j, name, value);
 }
 
-/* 1 if nothing was counted, since nothing is missing either. */
+/* Writes @part / @all. The share is 1 if @all is 0, since nothing is missing then. */
 static void share(struct json *j, const char *name, uint64_t part, uint64_t all)
 {
 	json_member_double(j, name, all ? (double)part / (double)all : 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the cgroup, the status and the link to the executable of a process, which does not block on
- * its locks. An attribute that no rule uses is not read.
+ * Reads the cgroup, the status and the link to the executable of a process; reading these does not
+ * block on the process's locks. An attribute that no rule uses is not read.
  */
 #include "agent/selector.h"
 
@@ -23,7 +23,8 @@ _Static_assert((int)SELECT_RULES_LIMIT <= (int)SELECT_NO_RULE, "each rule has a 
 struct selector {
 	struct select_rules *rules;
 	struct containers *containers;
-	bool uses_cgroup, uses_names; /* anything in the cgroup; names of containers or pods */
+	bool uses_cgroup, uses_names; /* a rule uses an attribute of the cgroup; the name of a
+					 container or pod */
 };
 
 /* The attributes of one process; subject points into the others. */
@@ -121,7 +122,9 @@ static int read_cgroup(const struct selector *s, uint32_t pid, struct attributes
 	return 0;
 }
 
-/* Returns -ESRCH if the process is gone, and with it what the rules use. */
+/*
+ * Returns -ESRCH if the process is gone, so that the attributes that the rules use cannot be read.
+ */
 static int read_attributes(const struct selector *s, const struct process *p, const char *exe,
 			   struct attributes *a)
 {

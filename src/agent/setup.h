@@ -19,10 +19,10 @@ int setup_selector(struct selector **out, const struct agent_config *c, struct e
 int setup_labeler(struct labeler **out, const struct agent_config *c, struct fetcher *fetcher,
 		  struct err *err);
 
-/* Are there programs to scrape? */
+/* Returns true if the configuration names programs to scrape. */
 bool setup_scrapes(const struct agent_config *c);
 
-/* Is cpu among the labels? */
+/* Returns true if cpu is among the labels. */
 bool setup_has_cpu_label(const struct agent_config *c);
 
 /*

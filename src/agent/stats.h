@@ -69,7 +69,8 @@ struct agent_stats {
 struct stats_sources {
 	struct session *session;
 	const struct selector *selector;
-	const uint64_t *excluded_before; /* SELECT_RULES_MAX counts that are not of its rules */
+	const uint64_t *excluded_before; /* SELECT_RULES_MAX counts of earlier rules, which are not
+					    reported for the selector's rules */
 	struct process_info_store *process_info;
 	struct symbolizer_thread *symbolizer_thread;
 	pthread_mutex_t *lock; /* of the session; the caller does not hold it */
@@ -77,7 +78,7 @@ struct stats_sources {
 
 /*
  * Updates @s, which has the previous statistics. Members that concern windows, pauses and the end
- * of the agent are the caller's and remain. Call it on the sampling thread.
+ * of the agent are not changed; the caller maintains them. Call it on the sampling thread.
  */
 void stats_collect(struct agent_stats *s, const struct stats_sources *from);
 

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Paths that differ beyond the end of agent_file.path are equal as labels. */
+/*
+ * Finds the entry of a path. Paths are compared up to the length of agent_file.path, because labels
+ * are truncated to it.
+ */
 static size_t find(const struct agent_file *top, size_t n, const char *path)
 {
 	size_t i = 0;

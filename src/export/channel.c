@@ -11,9 +11,9 @@
  * days. So is DENIED: a token that was renewed too late must not cost the profiles of an hour; the
  * first refusal is logged at once, whatever was logged before. DOUBTFUL (status 500, gRPC UNKNOWN)
  * may be the item's own fault, so it is dropped after DOUBTFUL_TRIES: one profile that crashes a
- * server must not block all others behind it. Tries of spooled items are counted for the last one
- * only and start again after a restart. Age is measured by CLOCK_BOOTTIME, which neither a changed
- * clock nor suspension confuses.
+ * server must not block all others behind it. For spooled items, only the tries of the item read
+ * last are counted, and a restart resets that count. Age is measured by CLOCK_BOOTTIME, which
+ * neither a changed clock nor suspension confuses.
  */
 #include "export/channel.h"
 
@@ -38,8 +38,8 @@ enum {
 };
 
 /*
- * opt and name are constant. The members after lock belong to it, except spool_seq and spool_tries,
- * which belong to the thread.
+ * opt and name are constant. The members after lock are guarded by it, except spool_seq and
+ * spool_tries, which only the thread uses.
  */
 struct channel {
 	pthread_mutex_t lock;
@@ -176,8 +176,8 @@ static bool keep_on_disk(struct channel *c, const struct export_item *i)
 }
 
 /*
- * Moves the queue to the spool as far as possible, without the lock. On the first failure the item
- * returns to the front of the queue and the rest stays in memory.
+ * Moves as many items of the queue as possible to the spool, without the lock. On the first failure
+ * the item returns to the front of the queue and the rest stays in memory.
  */
 static void spill(struct channel *c)
 {
@@ -333,7 +333,7 @@ static struct export_item *next_item(struct channel *c)
 	}
 }
 
-/* The spool has items that cannot be read now, for lack of memory or descriptors. */
+/* Pauses if the spool has items that cannot be read now, for lack of memory or descriptors. */
 static void pause_if_stuck(struct channel *c)
 {
 	static const struct sink_outcome none;

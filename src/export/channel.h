@@ -41,8 +41,8 @@ DEFINE_FREEP(struct channel, channel_free)
 
 /*
  * Encodes the window as items of this sink and queues them. @w remains the caller's. It may write
- * to the spool, but never waits for the back end. Call it from one thread at a time, since encode()
- * is.
+ * to the spool, but never waits for the back end. Call it from one thread at a time, because
+ * encode() requires that.
  */
 void channel_put(struct channel *c, const struct export_window *w);
 

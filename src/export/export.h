@@ -130,8 +130,9 @@ int exporter_new(struct exporter **out, const struct exporter_options *opt, stru
 void exporter_put(struct exporter *e, struct export_window *w);
 
 /*
- * Replaces the report on the agent (docs/api.md: POST /api/v1/agents), which is copied and sent to
- * Cameo servers after their next item. Other back ends do not get it.
+ * Replaces the agent's status report (docs/api.md: POST /api/v1/agents). The report is copied, and
+ * sent to each Cameo server after the next item that the server accepts; other back ends do not
+ * receive it.
  */
 void exporter_report(struct exporter *e, const struct buf *report);
 

@@ -133,9 +133,9 @@ static void name_of(const struct sink_ops *ops, const char *url, char out[80])
 }
 
 /*
- * Spooled items belong to a destination and a tenant and survive changes of other options. Spooled
- * items are therefore still sent after a timeout or a certificate was changed, but never to another
- * tenant.
+ * The number under which items are spooled follows from the destination and the tenant alone.
+ * Spooled items are therefore still sent after a timeout or a certificate was changed, but never to
+ * another tenant.
  */
 static uint32_t spool_name(const char *name, const char *tenant)
 {
@@ -191,7 +191,10 @@ static int check_kinds(const struct exporter_options *opt, struct err *err)
 	return 0;
 }
 
-/* Each sink has one thread, so that many processes can be busy. */
+/*
+ * Creates the pool of exporter processes: one for each sink that uses the network, because each
+ * sink sends from one thread.
+ */
 static int start_exporters(struct exporter *e, const struct exporter_options *opt, struct err *err)
 {
 	struct role_pool_opts pool = { .memory_bytes = EXPORTER_MEMORY,

@@ -18,5 +18,5 @@ struct sink_outcome;
 void http_judge_status(const struct http_client_response *a, const char *message,
 		       struct sink_outcome *outcome);
 
-/* Is the response's Content-Type @type, ignoring parameters? */
+/* Returns true if the response's Content-Type, without its parameters, is @type. */
 bool http_judge_has_type(const struct http_client_response *a, const char *type);

@@ -4,8 +4,8 @@
  * Messages are OTLP requests, which represent frame kinds and timestamps, with unmodified label
  * names. A message that starts with { is a report of the agent.
  *
- * One profile per message keeps the messages small and the server's transactions short. Answers
- * come when the profile is durable, so the channel's queue is also the flow control.
+ * One profile per message keeps the messages small and the server's transactions short. The server
+ * replies when the profile is durable, so the channel's queue is also the flow control.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -84,7 +84,10 @@ static void local_send(void *sink, const struct export_item *item, struct sink_o
 		out->verdict = SINK_DONE;
 }
 
-/* An answer is read even though it is ignored, because the next message must not find it. */
+/*
+ * The reply is read although it is ignored, because otherwise it would be taken for the reply to
+ * the next message.
+ */
 static void local_report(void *sink, const struct buf *report)
 {
 	const struct local *s = sink;
@@ -93,7 +96,7 @@ static void local_report(void *sink, const struct buf *report)
 	(void)feed_ask(s->fd, report->data, report->len, &a);
 }
 
-/* Wakes a thread that waits for an answer; afterwards every message fails. */
+/* Wakes a thread that waits for a reply; afterwards every message fails. */
 static void local_cancel(void *sink)
 {
 	const struct local *s = sink;

@@ -87,7 +87,7 @@ static int target_of(const char *url, bool *out_grpc, char **out, struct err *er
 }
 
 /*
- * The header of compression is the last one of each list, so leaving it off is a matter of the
+ * The header about compression is the last one of each list, so that it is omitted by reducing the
  * count.
  */
 static int open_post(struct otlp *s, const struct export_sink_options *opt,

@@ -80,7 +80,7 @@ static enum sink_verdict grpc_verdict(long status, bool may_retry)
 
 /*
  * A response without grpc-status is not gRPC: a proxy in between may have responded, so the item is
- * kept.
+ * retried.
  */
 void otlp_judge_grpc(const struct http_client_response *a, uint32_t n_profiles,
 		     struct sink_outcome *out)

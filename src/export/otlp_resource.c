@@ -95,7 +95,7 @@ size_t otlp_resource(const struct export_series *s, const char *host,
 	if (exe)
 		out[n++] = (struct otlp_attribute){ .key = "process.executable.name", .str = exe };
 	n += add_profile_name(s, &out[n]);
-	/* a program that was scraped, which has an instance, may run anywhere */
+	/* a series with an instance was scraped, and its program may run on another host */
 	if (host && !export_label(s, "host") && !export_label(s, "instance"))
 		out[n++] = (struct otlp_attribute){ .key = "host.name", .str = host };
 	out[n++] = (struct otlp_attribute){ .key = "os.type", .str = "linux" };

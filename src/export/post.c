@@ -26,8 +26,9 @@
 
 enum {
 	TIMEOUT_MS = 10000,
-	START_MS = 5000,    /* wait for an exporter to be started */
-	OVERHEAD_MS = 2000, /* of an exporter, besides the time of the request */
+	START_MS = 5000, /* wait for an exporter to be started */
+	OVERHEAD_MS =
+		2000, /* time that an exporter may take in addition to the request's timeout */
 };
 
 struct strings {
@@ -303,7 +304,10 @@ static const char *explain(int r)
 	}
 }
 
-/* Sends @request with the descriptors. Returns 0 if an exporter had a response, or -errno. */
+/*
+ * Sends @request with the descriptors to an exporter. Returns 0 if the exporter received a
+ * response, or -errno.
+ */
 static int exchange(struct post *p, const struct buf *request, int body_fd, uint32_t n_profiles,
 		    struct sink_outcome *out)
 {

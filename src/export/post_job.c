@@ -41,7 +41,7 @@ struct client {
 	int files[POST_FILES]; /* as many as key.files has; they stay open, so inodes are unique */
 };
 
-/* Without a lock, because the process has one thread. */
+/* Needs no lock, because the process has one thread. */
 static struct client clients[CLIENTS_MAX];
 static size_t next_replaced;
 

@@ -4,9 +4,9 @@
  * gzip-compressed pprof profiles. Requests are limited in size, because a server that limits rates
  * may accept a part of a request and then reject all of it.
  *
- * Pyroscope's rate limit applies to each series of a batch (recorded: 12 series over the limit gave
- * 429 and some were stored), and a push is not idempotent there. Small requests bound what is
- * counted twice after such a response.
+ * Pyroscope's rate limit applies to each series of a batch (recorded: a push of 12 series over the
+ * limit was answered with 429, but some of them were stored), and a push is not idempotent there.
+ * Small requests limit how many profiles are counted twice after such a response.
  */
 #include <errno.h>
 #include <stdio.h>

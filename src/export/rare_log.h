@@ -23,7 +23,7 @@ struct rare_log_state {
 /* Returns true if a line may be written now; counts the line as muted otherwise. */
 bool rare_log_is_due(struct rare_log *l);
 
-/* Has the next line be written, whenever the previous one was. */
+/* Allows the next line regardless of when the previous one was written. */
 void rare_log_make_due(struct rare_log *l);
 
 /* Formats "NAME: WHAT; N waiting; N dropped so far (and N more such messages)". */

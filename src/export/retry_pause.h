@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Pauses between attempts to send. They are random, so that a fleet does not return at once when
- * its back end recovers. Pure but for the random numbers; any thread.
+ * Pauses between attempts to send. They are random, so that the agents of a fleet do not all retry
+ * at the same moment when their back end recovers. No state except the random generator; any
+ * thread.
  */
 #include <stdint.h>
 

@@ -205,7 +205,10 @@ static void remove_unfinished(struct spool *s)
 	dir_files_fini(&files);
 }
 
-/* O_NOFOLLOW: the name is fixed, the directory might once have been shared. */
+/*
+ * O_NOFOLLOW is used because the name is predictable, and others may have been able to write to the
+ * directory earlier.
+ */
 static int open_locked(struct spool *s, struct err *err)
 {
 	s->fd = dir_open_private(s->path, err);
@@ -280,7 +283,7 @@ void spool_close(struct spool *s)
 	free(s);
 }
 
-/* Written to a temporary file and renamed, so an item is complete or absent. */
+/* Writes a temporary file and renames it, so an item is complete or absent. */
 static int write_file(struct spool *s, const struct entry *e, const struct buf *data)
 {
 	_cleanup_(outfile_freep) struct outfile *f = NULL;
@@ -352,7 +355,7 @@ static size_t find_entry(const struct spool *s, uint32_t sink, uint64_t seq)
 	return i;
 }
 
-/* Stops at the maximum, whatever the file's size is by now. */
+/* Reads at most the maximum size of an item, because the file may have grown. */
 static int read_file(struct spool *s, const struct entry *e, struct export_item **out)
 {
 	_cleanup_(buf_fini) struct buf data = { 0 };

@@ -8,7 +8,7 @@
  *
  * A spool belongs to one process at a time (lock file). Order is kept per sink, not between sinks.
  * Limits: max_bytes and 16,384 items together; the oldest of all sinks are evicted first, because
- * they are the least useful ones whoever they are for. An item is at most 64 MiB.
+ * old profiles are the least useful ones for every destination. An item is at most 64 MiB.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -12,7 +12,7 @@
  * stubs             the call that leads into their code; a frame size, or rbp (jvm_stub.h)
  *
  * A return address must lead to mapped code. If it does not, the stack is searched for the first
- * word that points behind a call instruction. Layouts come from the process's own tables
+ * word that is the address after a call instruction. Layouts come from the process's own tables
  * (gHotSpotVMStructs), see src/lang/jvm.
  */
 #include "bpf/lib/lang/jvm_compiled.h"

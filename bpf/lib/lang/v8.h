@@ -10,9 +10,8 @@
  *
  * The agent determines which machine code a pc belongs to (src/lang/v8). A function is identified
  * by its SharedFunctionInfo, and one that the interpreter runs also by the byte code offset in its
- * frame. A frame belongs to the interpreter if its return address is behind the call of a handler
- * in the interpreter's entry; the code there begins with a load of the byte code array from the
- * frame.
+ * frame. A frame belongs to the interpreter if its return address follows the call of a handler in
+ * the interpreter's entry; the code there begins with a load of the byte code array from the frame.
  */
 #include "bpf/lib/calls.h"
 #include "bpf/lib/rule.h"
