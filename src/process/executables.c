@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel knows where the code of a program starts (mm->start_code), so the load bias of an
- * executable is noted relative to that. It is read from /proc, where another program may run by
- * now: it must be in the page where the executable is mapped.
+ * executable is stored relative to that address. The address is read from /proc, where another
+ * program may run by now, so it is used only if it lies in the page where the executable is mapped.
  */
 #include "process/executables.h"
 
@@ -38,7 +38,7 @@ static bool is_in_page(uint64_t addr, uint64_t page)
 
 /*
  * True if the code of @file may start at @addr: where its first executable segment is mapped, or
- * where the file is. Before Linux 5.10 it was the latter.
+ * where the file is. Before Linux 5.10, start_code was the latter.
  */
 static bool may_start_at(const struct mapping_set *maps, uint32_t file, uint64_t addr)
 {

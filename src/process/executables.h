@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The executables that are interpreters, as the walk in the kernel knows them: it reads the frames
- * of a new process by its executable, before the agent has read its mappings. One thread.
+ * The executables that are interpreters, published for the walk in the kernel. By its executable,
+ * the walk can read the interpreter's frames of a new process before the agent has read the
+ * process's mappings. One thread.
  */
 #include "base/vec.h"
 #include "bpf/shared/abi.h"

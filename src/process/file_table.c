@@ -4,8 +4,8 @@
  * while the file, which is kept open, has the same size and modification time. The second, by a
  * hash of build id, both ends and size, finds equal executables of different containers. A match
  * there is confirmed by same_file(), which compares the content: any file can claim libc's build
- * id, and a stripped copy has the build id of its original. Equal files that are not ELF files have
- * one id each.
+ * id, and a stripped copy has the build id of its original. Files that are not ELF files are not
+ * compared: each has its own id.
  */
 #include "process/file_table.h"
 
@@ -44,7 +44,10 @@ struct inode {
 
 enum {
 	COPIES_MAX = 64 << 20,
-	/* Descriptors that everything else needs: BPF, child processes, connections, each CPU. */
+	/*
+	 * Descriptors that are reserved for everything else: BPF, child processes, connections, and
+	 * the rings of each CPU.
+	 */
 	OTHER_FDS = 96,
 	OTHER_FDS_OF_CPU = 4,
 	FDS_MIN = 8,

@@ -57,7 +57,10 @@ void file_table_free(struct file_table *f);
 
 DEFINE_FREEP(struct file_table, file_table_free)
 
-/* Detects language runtimes in files found from now on. @langs is borrowed. */
+/*
+ * Enables the detection of language runtimes in files that are found from now on. @langs is
+ * borrowed.
+ */
 void file_table_set_langs(struct file_table *f, struct langs *langs);
 
 /*

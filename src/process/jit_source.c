@@ -16,7 +16,8 @@
 #include "roles/pool.h"
 
 enum {
-	KNOWN_MAX = 8192,   /* addresses; beyond, those not needed are forgotten */
+	KNOWN_MAX = 8192,   /* addresses; above it, those that the current request does not need are
+			       dropped */
 	TEXT_MAX = 4 << 20, /* bytes of names; the same */
 	JOB_MS = 3000,
 	FAILURES_MAX = 8, /* the pause after a failure is doubled up to this number */
@@ -31,7 +32,7 @@ struct known {
 struct jit_source {
 	int fd;
 	enum jit_format format;
-	uint64_t end; /* what precedes was applied to all of @known */
+	uint64_t end; /* the content of the file before this offset was applied to all of known */
 	struct {
 		VEC(struct known);
 	} known; /* sorted by address */
@@ -145,7 +146,9 @@ static int on_found(void *ctx, const struct jit_found *f)
 	return r < 0 ? r : strtab_add(l->s->texts, f->file, f->file_len, &k->file);
 }
 
-/* The limit of the next request, whose patience must not exceed the batch's end; 0: none is sent.
+/*
+ * The time limit of the next request in ms, chosen so that the request ends with the batch even if
+ * its reader waits for a CPU; 0: no request is sent.
  */
 static unsigned int limit_ms(const struct jit_time *t, uint64_t now_ns)
 {

@@ -49,8 +49,8 @@ struct jit_symbols_address {
 
 /*
  * Reads the files for the addresses that jit_symbols_find() will be called with. Sorts @addrs.
- * Takes JIT_SYMBOLS_MS at most, without the time in which others keep the reader from the CPUs, and
- * ROLE_PATIENCE times that with it; a reader that has to be started may take longer. The
+ * Takes at most JIT_SYMBOLS_MS, in which the time that the reader waits for a CPU does not count,
+ * and at most ROLE_PATIENCE times that in total; starting a reader may take longer. The
  * smallest files come first, and those that were not read remain without symbols until the next
  * call. @until_ns is that of a role_request. Returns 0 or -ENOMEM.
  */

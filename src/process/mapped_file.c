@@ -98,11 +98,11 @@ static bool same_device(const struct regular_file_info *found, const struct file
 }
 
 /*
- * Opens a path on behalf of the file's device and the user of the process. If the
- * device alone were charged, one user could make the files of all others be refused: a path may
- * lead away from the device, to a file system that the user mounted there afterwards. Devices
- * without a number of their own, as those of network file systems and FUSE, have a further payer in
- * common, because one user may mount many.
+ * Opens a path on behalf of the file's device and the user of the process. If the device alone were
+ * charged, one user could make the files of all others be refused: a path may lead away from the
+ * device, to a file system that the user mounted there afterwards. Devices without a number of
+ * their own (network file systems, FUSE) are also charged to one common payer, because one user may
+ * mount many of them.
  */
 static int find(const struct file_ref *ref, const char *path, size_t copy_max,
 		struct regular_file_info *out)

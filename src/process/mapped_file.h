@@ -64,7 +64,7 @@ struct mapped_file_context {
 	size_t copy_max;           /* bytes that a copy may have */
 };
 
-/* Makes a file without descriptors. The path is copied. NULL if memory ran out. */
+/* Creates a mapped_file without descriptors. The path is copied. NULL if memory ran out. */
 struct mapped_file *mapped_file_alloc(const char *path);
 
 /*
@@ -77,7 +77,10 @@ struct mapped_file *mapped_file_open(const struct mapped_file_context *c,
 /* Detects a language runtime in the file, whose entry in the walk's tables it then refers to. */
 void mapped_file_detect(const struct mapped_file_context *c, struct mapped_file *file);
 
-/* Makes a file of a copy of the vDSO. NULL if the kernel provides none, or memory ran out. */
+/*
+ * Creates a mapped_file from a copy of the vDSO. NULL if the kernel provides none, or memory ran
+ * out.
+ */
 struct mapped_file *mapped_file_vdso(const struct mapped_file_context *c);
 
 /* Closes all descriptors. NULL is ignored. */

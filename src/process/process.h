@@ -27,5 +27,5 @@ struct process_table_stats {
 	uint64_t n_decisions;      /* of rules, about which programs are profiled */
 	uint64_t mappings_bytes;   /* of all programs' mappings */
 	uint64_t n_mappings_full;  /* mappings, or attempts to publish them, without room */
-	uint64_t n_processes_full; /* those without room in the BPF map of processes */
+	uint64_t n_processes_full; /* processes that found no room in the BPF map of processes */
 };

@@ -115,7 +115,7 @@ static void on_exec(struct process_table *p, const struct sideband_event *ev)
 	if (p->follow_only && !e)
 		return;
 	if (is_late(e, ev)) {
-		/* a record was faster: it is about this exec, or an even later one */
+		/* a record of this exec, or of an even later one, arrived before this event */
 		if (!e->is_named)
 			program_set_comm(e, ev->name);
 		return;

@@ -103,9 +103,9 @@ const struct process *process_table_find(struct process_table *p, uint32_t pid, 
 /**
  * process_table_identify() - find the program that a record is about
  *
- * All events before @time_ns must have been applied. With @is_sure, the record is not of the middle
- * of an exec, so the program of that time, if its identity is still unknown, has this one. If the
- * identity shows that an event was lost, the table corrects itself.
+ * All events before @time_ns must have been applied. @is_sure means that the record was not taken
+ * in the middle of an exec. Then the program of that time has the record's identity if its own is
+ * still unknown. If the identity shows that an event was lost, the table corrects itself.
  *
  * Return: the program, borrowed until process_table_reap(); NULL if nothing is known about it.
  */
@@ -113,7 +113,9 @@ const struct process *process_table_identify(struct process_table *p, uint32_t p
 					     uint64_t time_ns, const struct program_id *id,
 					     bool is_sure);
 
-/* A record of @program (or NULL) is used: counts its process in n_recorded, once. */
+/*
+ * Counts the process of @program in n_recorded when its first record is used. @program may be NULL.
+ */
 void process_table_count_recorded(struct process_table *p, const struct process *program);
 
 /*
@@ -123,7 +125,7 @@ void process_table_count_recorded(struct process_table *p, const struct process 
 uint64_t process_table_vm_bias(const struct process_table *p, const struct process *program,
 			       uint32_t vm);
 
-/* Returns false if the following function does so for every file, as it does for most programs. */
+/* Returns false if process_table_was_replaced() is false for every file, as for most programs. */
 bool process_table_has_replaced(const struct process *program);
 
 /*
@@ -171,9 +173,9 @@ bool process_table_ran_until(const struct process_table *p, uint32_t pid, uint64
 bool process_table_still_runs(struct process_table *p, uint32_t pid, uint64_t start_ns);
 
 /*
- * Compares the table with the processes that exist, which finds events that were lost without a
- * trace, and programs whose identity is unknown. Takes at most a twentieth of the time: calls that
- * come too early do nothing.
+ * Compares the table with the processes that exist. This corrects events that were lost unnoticed,
+ * and identifies programs whose identity is unknown. Takes at most a twentieth of the time: calls
+ * that come too early do nothing.
  */
 void process_table_sweep(struct process_table *p);
 

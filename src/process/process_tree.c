@@ -19,8 +19,8 @@ static int follow_all(struct process_table *procs, const struct proc_pids *pids)
 }
 
 /*
- * A child that starts while /proc is read is followed by the BPF program only if its parent was
- * already, so /proc is read until it has nothing new.
+ * The BPF program follows a child that starts while /proc is read only if it followed the parent
+ * already. So /proc is read again until it shows no new process.
  */
 int process_tree_follow(struct process_table *procs, uint32_t pid)
 {

@@ -30,7 +30,7 @@ static bool is_newer_id(const struct program_id *a, const struct program_id *b)
 	return (int32_t)(a->exec_id - b->exec_id) > 0;
 }
 
-/* Reads the name of a program that has none; not while events are being applied. */
+/* Reads the name of a program that has none. Do not call it while events are being applied. */
 static void read_name(struct programs *p, struct program *e)
 {
 	char comm[16];
@@ -136,7 +136,7 @@ static void on_program(void *ctx, const void *record, size_t len)
 	(void)vec_push(all, *(const struct record_header *)record);
 }
 
-/* Compares a running process with its record. The sweep began at @since_ns. */
+/* Compares a running process with its entry in the table. The sweep began at @since_ns. */
 static void sweep_found(struct programs *p, const struct record_header *h, uint64_t since_ns)
 {
 	struct program *e = programs_get(p, h->pid);
@@ -156,7 +156,10 @@ static void sweep_found(struct programs *p, const struct record_header *h, uint6
 	}
 }
 
-/* Ends what was not found. The event of its end may still come, or it was lost. */
+/*
+ * Marks programs that the sweep did not find as ended. The events of their ends may still come, or
+ * were lost.
+ */
 static void sweep_missing(struct programs *p, uint64_t since_ns)
 {
 	for (size_t i = 0; i < p->slots.len; i++) {
@@ -180,7 +183,7 @@ void programs_sweep(struct programs *p)
 		return;
 	p->n_sweeps++;
 	if (sampler_each_program(p->sampler, on_program, &all) == 0 && all.len) {
-		/* events before what the sweep has seen come first */
+		/* apply the events that preceded the state that the sweep has seen */
 		programs_apply_events(p);
 		for (size_t i = 0; i < all.len; i++)
 			sweep_found(p, &all.data[i], since_ns);

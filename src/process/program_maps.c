@@ -23,7 +23,7 @@
 
 enum {
 	DEVICE_MINOR_BITS = 20,    /* in the kernel */
-	EAGER_MAPPINGS_MAX = 1024, /* larger sets are published when a sample needs them */
+	EAGER_MAPPINGS_MAX = 1024, /* larger sets are published only when a sample needs them */
 	REREAD_COST_SHARE = 20,    /* rereading a process may take up to 1/20 of the time */
 };
 
@@ -40,7 +40,8 @@ static bool is_file_name(const char *name)
 }
 
 /*
- * Its BPF programs are loaded while the runtime starts, and before a reader has examined the file.
+ * If the file's name is that of a language runtime, requests the BPF programs of the language now,
+ * so that they are loaded while the runtime starts and before a reader has examined the file.
  */
 static void expect_runtime(struct programs *p, const struct program *e, const char *path)
 {
@@ -219,7 +220,7 @@ void programs_publish(struct programs *p, uint64_t now_ns)
 		e->dirty = false;
 		if (e->info.end_ns || !e->info.id.start_ns)
 			continue;
-		/* the sooner generated code is known, the fewer samples arrive raw */
+		/* search for generated code at once: until it is known, its samples arrive raw */
 		if (!e->is_stale)
 			programs_attach(p, e, now_ns);
 		if (e->is_stale || mapping_set_count(e->maps) > EAGER_MAPPINGS_MAX ||

@@ -6,7 +6,7 @@
 #include "bpf/shared/abi.h"
 #include "process/mapping_set.h"
 
-enum { FILES_MAX = 8 }; /* the oldest one is forgotten */
+enum { FILES_MAX = 8 }; /* the oldest one is dropped to make room */
 
 struct replaced {
 	struct {

@@ -16,7 +16,7 @@
 enum {
 	/* CPU time for one table. A browser of 300 MB takes 0.4 s. */
 	TABLE_CPU_MS = 10000,
-	/* For a reader that hangs, rather than one that others keep from the CPUs. */
+	/* Total time after which a reader counts as hanging, rather than waiting for a CPU. */
 	TABLE_MS = 120000,
 	RETRY_DOUBLINGS = 8, /* of one second */
 };
@@ -80,7 +80,9 @@ static bool has_no_table(int result)
 	return result == -ENOEXEC || result == -E2BIG || result == -ENOENT || result == -EFAULT;
 }
 
-/* A file that has a table, but without code that has no CFI, keeps it. */
+/*
+ * A file whose table was made, but whose code without CFI could not be analysed, keeps the table.
+ */
 static void note_failure(struct table_maker *m, uint32_t id, int result)
 {
 	struct mapped_file *file = find(m, id);

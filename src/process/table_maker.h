@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Has the unwind tables of mapped files made by readers (reader/table_client.h), when a walk first
+ * Requests the unwind tables of mapped files from readers (reader/table_client.h) when a walk first
  * needs them, and publishes them. A reader that fails is replaced and counted; walks end in the
  * file with that reason (FILE_TABLE_FAILED) until another attempt is due: after one second, then
  * after two, and so on up to four minutes. One thread.
@@ -54,10 +54,10 @@ void table_maker_poll(struct table_maker *m, unsigned int wait_ms);
 /* A descriptor that is readable when table_maker_poll() has something to do. */
 int table_maker_fd(const struct table_maker *m);
 
-/* Has tables that failed tried again when they are due. Call it about once a second. */
+/* Retries tables that failed when they are due. Call it about once a second. */
 void table_maker_retry(struct table_maker *m, uint64_t now_ns);
 
-/* The file with this id is about to be removed. */
+/* Call this before the file with this id is removed. */
 void table_maker_forget(struct table_maker *m, uint32_t id);
 
 /* The number of requests that readers failed. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Flag of a toucher: by a write. */
+/* Flag of a toucher: the page was touched by a write. */
 #define WRITTEN 0x80000000u
 
 static void account(struct address_space *s)
@@ -89,7 +89,10 @@ static int replace_areas(struct address_space *s, size_t at, size_t n, const str
 	return 0;
 }
 
-/* Older areas remain outside of the new one: parts of them may have been unmapped. */
+/*
+ * Parts of older areas that the new one does not cover remain, although they may have been
+ * unmapped.
+ */
 int address_space_map(struct address_space *s, uint64_t start, uint64_t end, uint64_t time_ns)
 {
 	const struct mapped_area added = { start, end, time_ns, 0 };

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The knowledge about the pages of one program's memory: who touched them, and which were present
- * before faults were recorded. A helper of resident.c. A forked program has its parent's knowledge
- * as its base, for as long as either runs. One thread.
+ * For the pages of one program's memory: which stack touched each of them, and which were present
+ * before faults were recorded. A helper of resident.c. The space of a forked program refers to its
+ * parent's as its base, which lives as long as either program runs. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ void address_space_set_mapper(struct address_space *s, uint64_t start, uint64_t 
 /* Adds pages that are present, in ascending order. Returns 0 or -ENOMEM. */
 int address_space_add_present(struct address_space *s, uint64_t start, uint64_t end);
 
-/* A page whose owner is looked up. */
+/* The page whose owner address_space_owner() looks up. */
 struct owned_page {
 	uint64_t page;
 	struct page_range mapping; /* the mapping that it is in, where a neighbour may be */
@@ -78,10 +78,10 @@ struct owned_page {
 };
 
 /*
- * Returns who touched a resident page; or one of these:
- * ADDRESS_SPACE_BEFORE: it was present before; ADDRESS_SPACE_UNSEEN: nobody was seen to touch it.
- * *@out_is_near: it was a neighbouring page that was touched (touch_map_near()). In an area whose
- * pages nobody was seen to touch, the mapper is the owner: it made them resident at once.
+ * Returns the toucher of a resident page, or ADDRESS_SPACE_BEFORE if it was present before the
+ * recording, or ADDRESS_SPACE_UNSEEN if no touch was recorded. *@out_is_near is true if the toucher
+ * is that of a neighbouring page (touch_map_near()). In an area without any recorded touch, the
+ * owner is the mapper, which made the pages resident at once.
  */
 enum { ADDRESS_SPACE_UNSEEN = 0 };
 #define ADDRESS_SPACE_BEFORE UINT32_MAX

@@ -64,7 +64,7 @@ struct alloc_recording {
 	uint64_t cost_ns, cpu_ns; /* at the last check */
 	uint64_t total_cost_ns, total_cpu_ns;
 	bool is_paused;
-	int unread; /* why the last file was not read that no reader could read: -errno */
+	int unread; /* -errno of the last file that no reader could read */
 	struct alloc_recording_stats stats;
 };
 
@@ -284,7 +284,10 @@ static void follow(struct alloc_recording *a, uint64_t now_ns)
 
 /* ---- cost --------------------------------------------------------------------------- */
 
-/* CPU time of the probed processes, and what the probes have taken of it, until now. */
+/*
+ * Adds up the CPU time of the probed processes until now, and the part of it that the probes have
+ * used.
+ */
 static void measure(const struct alloc_recording *a, uint64_t *out_cost_ns, uint64_t *out_cpu_ns)
 {
 	struct sampler_stats st;
@@ -327,7 +330,10 @@ static void resume(struct alloc_recording *a, uint64_t now_ns)
 	measure(a, &a->cost_ns, &a->cpu_ns);
 }
 
-/* The pause is so long that the share over both is allowed, if the processes continue as before. */
+/*
+ * The pause lasts until the share, averaged over the recording and the pause, is at its limit,
+ * provided that the processes continue as before.
+ */
 static void check_cost(struct alloc_recording *a, uint64_t now_ns)
 {
 	uint64_t cost_ns, cpu_ns, since_ns = now_ns - (a->check_ns - CHECK_NS);

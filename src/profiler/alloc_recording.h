@@ -33,7 +33,7 @@ struct alloc_recording_opts {
 struct alloc_recording_stats {
 	uint64_t n_processes; /* in which probes were set */
 	uint64_t n_refused;   /* processes and files where the kernel refused a probe */
-	int refusal;          /* why, at first: -errno */
+	int refusal;          /* -errno of the first refusal */
 	uint64_t n_unread;    /* files that no reader could read */
 	uint64_t n_throwing;  /* files with an operator new of their own, which is not followed */
 	uint64_t paused_ns, recorded_ns; /* parts of the recording */

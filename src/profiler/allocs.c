@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks and threads are interned in a struct sample_counts of its own, whose sample numbers are
- * those of the sums. A block is known by the time and the thread of its record; the entry of a
- * block whose end was seen first has no stack.
+ * those of the sums. A block is identified by the time and the thread of its record. If the record
+ * of its end is decoded first, its entry has no stack yet.
  */
 #include "profiler/allocs.h"
 

@@ -67,7 +67,10 @@ static struct entry *entry_of(struct context_keys *k, const struct lang_process 
 	return oldest;
 }
 
-/* A memory file, or with CONFIG_ANON_VMA_NAME memory of either kind, whose name is in brackets. */
+/*
+ * Returns true if @path may be the mapping of a context: a memory file with its name or, with
+ * CONFIG_ANON_VMA_NAME, anonymous or shared memory with its name in brackets.
+ */
 static bool is_context(const char *path)
 {
 	const char *name = strstr(path, ":OTEL_CTX"), *end = name ? name + strlen(":OTEL_CTX") : "";
@@ -149,7 +152,7 @@ struct sample_labels context_keys_labels(struct context_keys *k, const struct la
 	if (r <= 0)
 		return (struct sample_labels){ 0 };
 	context_set_make(&c, names_of(k, p, &c, now_ns), &k->set);
-	/* the kernel has counted its own */
+	/* those that the BPF program dropped are counted there */
 	k->n_dropped += k->set.n_dropped - c.n_dropped;
 	return (struct sample_labels){ k->set.text, k->set.len };
 }

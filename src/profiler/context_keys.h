@@ -5,8 +5,8 @@
  * Makes the labels of samples, with the names of the keys in thread contexts. It remembers the
  * names of the programs that were sampled recently. A program publishes them in a mapping of a
  * known name, whose content a reader process reads (lang/context/process_context.h). They are
- * searched for when a sample has a key without a name, after a second and then in intervals that
- * double: searching reads all mappings. One thread.
+ * searched for when a sample has a key without a name: after a second, then at intervals that
+ * double, because a search reads all mappings. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Hands the records of memory, which the decoder does not count itself, to their owners: page
- * faults, new mappings and heap allocations. One thread.
+ * Passes records about memory (page faults, new mappings, heap allocations), which the decoder does
+ * not count itself, to the modules that do. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct resident;
 struct sample_counts_thread;
 struct sample_labels;
 
-/* NULL: such records are not recorded, and ignored. Borrowed. */
+/* A member is NULL if such records are not requested; they are ignored then. Borrowed. */
 struct memory_records {
 	struct resident *resident;
 	struct allocs *allocs;

@@ -13,7 +13,7 @@
 enum {
 	OFFCPU_ERR_NO_STACK = WALK_ERR_MAX, /* not captured, because there were too many waits */
 	OFFCPU_ERR_NEW_THREAD,              /* the thread has not run yet */
-	OFFCPU_ERR_NO_WAKER,                /* a wait has ended, but nobody knows by whom */
+	OFFCPU_ERR_NO_WAKER,                /* a wait has ended, but its waker was not recorded */
 	OFFCPU_ERR_NOT_WOKEN,               /* a wait has not ended yet */
 	OFFCPU_ERR_MORE_WAKERS,             /* a chain of wakers exceeds its limits */
 	OFFCPU_ERR_MAX,

@@ -66,8 +66,8 @@ void offcpu_end_thread(struct offcpu *o, const struct off_last_record *r,
 		       const struct sample_counts_thread *thread);
 
 /*
- * Ends the window at @now_ns for one thread, whose state is @t: counts the part of its
- * present interval that is certain. @is_last: no other window follows. Returns 0 or -ENOMEM.
+ * Ends the window at @now_ns for one thread, whose state is @t: counts its present interval if its
+ * weight is certain. @is_last: no other window follows. Returns 0 or -ENOMEM.
  */
 int offcpu_end_window(struct offcpu *o, uint32_t tid, const struct off_thread *t,
 		      const struct sample_counts_thread *thread, uint64_t now_ns, bool is_last);

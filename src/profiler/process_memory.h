@@ -5,8 +5,9 @@
  * Reads the memory of processes by pages. Another process has to read it (proc/memory.h), which
  * takes longer than most steps of a walk: a stack has dozens of frames in each of its pages, and
  * the objects of a virtual machine that a walk visits are in a dozen others, the same for most
- * stacks. A page serves all stacks that were sampled before it was read: a later reading would show
- * a state that is further away from theirs. So the more stacks wait in the queue, the less is read.
+ * stacks. A page that was read serves all stacks that were sampled before, because reading it again
+ * would show an even later state. So the more stacks wait in the queue, the fewer pages are read
+ * per stack.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -28,11 +29,14 @@ struct process_memory {
 };
 
 /*
- * Begins with the memory of @pid, in its state at @since_ns or later. The caller knows that the
- * program of that time still runs.
+ * Selects the memory of @pid; pages that were read at @since_ns or later are reused. The caller has
+ * checked that the program of that time still runs.
  */
 void process_memory_begin(struct process_memory *m, uint32_t pid, uint64_t since_ns);
-/* In its present state: what identifies a function and what names it must be of one moment. */
+/*
+ * Selects the memory of @pid and reuses no page that was read before: the words that identify a
+ * function and those that name it must be read at the same time.
+ */
 void process_memory_begin_now(struct process_memory *m, uint32_t pid);
 
 /* Returns 0, or -1 if not all of the bytes can be read. */

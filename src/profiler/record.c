@@ -42,8 +42,8 @@ bool record_is_valid(const struct record_header *h, size_t len)
 }
 
 /*
- * Stores the name of the process. The name of a process is that of its main thread; a sample of
- * that thread has its present name. During an exec, that may be the next program's already.
+ * Stores the name of the process, which is that of its main thread. A sample of the main thread has
+ * the current name, which during an exec may already be that of the next program.
  */
 static void name_process(const struct process *p, const struct record_header *h, char out[16])
 {

@@ -16,8 +16,8 @@ struct process;
 struct process_table;
 
 /*
- * Returns true if the record of @len bytes at @h has a known type and all that its fields claim.
- * Check this before any other use of the record.
+ * Returns true if the record of @len bytes at @h has a known type and contains everything that its
+ * fields announce. Check this before any other use of the record.
  */
 bool record_is_valid(const struct record_header *h, size_t len);
 
@@ -52,9 +52,9 @@ void record_copy_lists(const struct raw_record *rec, uint64_t out[RAW_VM_WORDS_M
 void record_mark_searched(const struct record_header *h, uint64_t *words, size_t n);
 
 /*
- * Copies the words of a stack of @p that the BPF program walked up to the first frame that may be
- * of other code, as its mapping had been replaced, and adds an error. Return: the number of words;
- * 0 if there is no such frame.
+ * If a mapping in the stack of @p had been replaced when the BPF program walked it, copies the
+ * words up to the first frame that may belong to other code, and appends an error word. Return: the
+ * number of words; 0 if there is no such frame.
  */
 size_t record_cut_replaced(const struct process *p, const struct sample_record *rec,
 			   uint64_t out[RECORD_WORDS_MAX]);

@@ -33,8 +33,8 @@ struct record_decoder_opts {
 	struct jit_symbols *jits;
 	struct memory_records memory; /* the receivers of records of memory */
 	/*
-	 * Applies what processes did before @time_ns (CLOCK_MONOTONIC), unless that was done;
-	 * UINT64_MAX: up to now.
+	 * Applies the events of processes before @time_ns (CLOCK_MONOTONIC) that were not applied
+	 * yet; UINT64_MAX: all up to now.
 	 */
 	void (*sync_processes)(void *ctx, uint64_t time_ns);
 	/*
@@ -60,7 +60,8 @@ struct record_decoder_stats {
 	/* Samples, and waits, of programs that rules exclude, recorded before the kernel knew. */
 	uint64_t n_excluded_late, n_off_excluded;
 	uint64_t n_bad;
-	uint64_t n_no_room;    /* not counted: max_counts_bytes was reached, or no memory */
+	uint64_t
+		n_no_room; /* not counted, because max_counts_bytes was reached or memory ran out */
 	uint64_t n_complete;   /* stacks that reach their outermost frame by rules, or need none */
 	uint64_t n_searched;   /* complete, but a caller was found by search */
 	uint64_t n_raw;        /* walked in user space */
@@ -90,11 +91,11 @@ enum record_decoder_flags {
 };
 
 /*
- * Processes a record of @len bytes. Fields that claim more than @len bytes make it invalid
+ * Processes a record of @len bytes. A record whose fields announce more than @len bytes is invalid
  * (n_bad). @flags is a set of enum record_decoder_flags, @now_ns the time of this turn.
  */
-void record_decoder_add(struct record_decoder *r, const void *record, size_t len, unsigned int how,
-			uint64_t now_ns);
+void record_decoder_add(struct record_decoder *r, const void *record, size_t len,
+			unsigned int flags, uint64_t now_ns);
 
 /*
  * Processes the parked records whose tables have been made since, or which have waited for too

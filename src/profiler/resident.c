@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stacks and threads are interned in a struct sample_counts of its own; a toucher of a page is the
- * number of a sample there plus 1. The pages that are read at the end are stored as runs, since the
- * stacks of the last faults arrive later, and attributed then.
+ * number of a sample there plus 1. The pages that are read at the end are stored as runs and
+ * attributed later, after the stacks of the last faults have arrived.
  */
 #include "profiler/resident.h"
 
@@ -242,12 +242,17 @@ void resident_begin(struct resident *r, const struct record_header *h)
 	if (!h->pid)
 		return;
 	p = get(r, h, parent ? parent->space : NULL);
-	/* nothing of it was present before; what a child has of its parent is in the base */
+	/*
+	 * no page of a new program was present before; pages that a child inherits are in the base
+	 */
 	if (p && (!h->arg || p->space->base))
 		p->space->has_snapshot = true;
 }
 
-/* ESRCH alone shows the end; a process of the pid that is newer has replaced the entry already. */
+/*
+ * Only ESRCH proves the end of a process. A newer process with the same pid has already replaced
+ * the entry.
+ */
 void resident_reap(struct resident *r)
 {
 	for (size_t i = 0; i < r->programs.len; i++) {

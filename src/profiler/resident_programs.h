@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Has the memory of all programs that are profiled read: before faults are recorded and when the
- * recording ends. resident.h knows the pages; this module, which programs there are. One thread,
- * the sampling one.
+ * Reads the pages of all programs that are profiled, before faults are recorded and when the
+ * recording ends. resident.h attributes pages; this module finds the programs. One thread, the
+ * sampling one.
  */
 #include <stdbool.h>
 

@@ -102,8 +102,8 @@ int sample_counts_add_wait(struct sample_counts *c, const struct sample_counts_t
 			   size_t n_words);
 
 /*
- * Counts resident memory of @kind (enum resident_kind), whose first toucher the stack is. Returns
- * what sample_counts_add() returns.
+ * Counts resident memory of @kind (enum resident_kind), which the stack touched first. Returns what
+ * sample_counts_add() returns.
  */
 int sample_counts_add_memory(struct sample_counts *c, const struct sample_counts_thread *thread,
 			     const struct sample_labels *labels, uint8_t kind, uint64_t bytes,

@@ -81,7 +81,7 @@ static int create_decoder(struct session_parts *p, const struct session_opts *o,
 	return record_decoder_new(&p->decoder, &opts);
 }
 
-/* Creates the registry of languages, whose questions a reader answers. */
+/* Creates the registry of languages, whose requests a reader process handles. */
 static int create_langs(struct session_parts *p, const struct vm_tables *vms,
 			const struct session_opts *o)
 {
@@ -105,8 +105,8 @@ static int create_langs(struct session_parts *p, const struct vm_tables *vms,
 }
 
 /*
- * One more reader than those that make tables, so that files are identified while all of these
- * work.
+ * Creates one reader more than make tables, so that files can be identified while all others are
+ * busy.
  */
 static int create_readers(struct session_parts *p, const struct session_opts *o, struct err *err)
 {

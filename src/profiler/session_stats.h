@@ -25,7 +25,10 @@ struct session_stats {
 	uint64_t sideband_bytes;             /* rings of process events */
 	uint64_t n_cpu_errors;      /* attempts to follow CPUs that failed and were repeated */
 	uint64_t n_reader_failures; /* requests for unwind tables that readers failed to answer */
-	/* Readers of language runtimes that died, or were killed for their time or answers. */
+	/*
+	 * Readers of language runtimes that died, or were killed because they exceeded their time
+	 * or sent an invalid reply.
+	 */
 	uint64_t n_lang_readers_lost;
 	uint64_t n_late; /* requests to readers whose reply was not waited for any longer */
 	uint64_t n_files_full; /* files that found no id */

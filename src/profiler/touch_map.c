@@ -75,7 +75,10 @@ static void clear_block(struct touch_block *b, uint64_t start, uint64_t end)
 			b->values[i] = 0;
 }
 
-/* Programs reserve terabytes, of which few blocks have values. */
+/*
+ * Visits the blocks that exist rather than all numbers of the range, because programs reserve
+ * terabytes, of which few blocks have values.
+ */
 void touch_map_clear(struct touch_map *m, uint64_t start, uint64_t end)
 {
 	uint64_t first = start / TOUCH_BLOCK_PAGES,

@@ -3,8 +3,8 @@
 
 /*
  * A number for each page of an address space: who touched it. Pages are those of 4 KiB, counted
- * from address 0. A zeroed struct is an empty map. Pages are stored in blocks of 64 KiB, since the
- * kernel maps up to as much around a fault in a file, and programs touch neighbouring pages: 4.5
+ * from address 0. A zeroed struct is an empty map. Pages are stored in blocks of 64 KiB, because
+ * the kernel maps up to 64 KiB around a fault in a file, and programs touch neighbouring pages: 4.5
  * bytes per page where memory is dense, 88 for a page alone.
  */
 #include <stddef.h>

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The threads that are off the CPU now: has the stacks of long waits captured, and counts the waits
- * that have not ended when a window ends. Waits that have ended arrive as records, which
+ * The threads that are off the CPU now. This module captures the stacks of long waits and, when a
+ * window ends, counts the waits that have not ended. Waits that have ended arrive as records, which
  * record_decoder.h handles; offcpu.h does the accounting of both. One thread, the sampling one.
  */
 #include <stdbool.h>
@@ -36,14 +36,14 @@ struct waiting_states {
 void waiting_states_fini(struct waiting_states *s);
 
 /*
- * Adds the stacks of threads that have waited for long without one; @since_ns is that of
- * sampler_scan_sleepers(). Returns 0 or -errno.
+ * Adds the stacks of threads that have waited for long without a recorded stack; @since_ns is
+ * passed to sampler_scan_sleepers(). Returns 0 or -errno.
  */
 int waiting_threads_capture(struct waiting_threads *w, uint64_t since_ns);
 
 /*
- * Does so if the previous call was long enough ago: 150 ms, and more the more threads there are.
- * Errors are ignored.
+ * Calls waiting_threads_capture() unless the previous call was too recent: less than 150 ms ago,
+ * plus 50 us for each known thread. Errors are ignored.
  */
 void waiting_threads_capture_if_due(struct waiting_threads *w, uint64_t now_ns);
 

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Finds out whether a thread or an interrupt of it wakes another thread, from the names of the
- * kernel's functions on its stack, leaf first. The functions have no state.
+ * Distinguishes whether a thread wakes another one, or an interrupt does that happens to run on its
+ * stack, by the names of the kernel's functions on the stack, leaf first. The functions have no
+ * state.
  */
 #include <stddef.h>
 
@@ -11,9 +12,9 @@
 size_t waker_reason_skip_frames(const char *const *names, size_t n);
 
 /*
- * Number of frames of the interrupt that wakes; those beyond are of what it interrupted. 0: it is
- * the thread. A softirq that a thread runs where it enables them is the thread: it delivers what
- * the thread has sent.
+ * Number of frames of the interrupt that wakes; the following ones belong to the interrupted
+ * thread. 0: the thread itself wakes. A softirq that runs when the thread enables softirqs counts
+ * as the thread, because it delivers what the thread has sent.
  */
 size_t waker_reason_interrupt(const char *const *names, size_t n);
 

@@ -5,8 +5,8 @@
  * The threads that end a wait. The first of a chain woke the thread that waited; the second ended
  * the last wait of the first, if that ended since the wait began, and so on. A chain is part of the
  * stack of the wait: the frames of each waker, leaf first, end with a divider word, and the frames
- * of the waiting thread follow the last divider. It does not find out whether a thread was
- * interrupted rather than waking: symbolize/wait_frames.h does, by names. One thread.
+ * of the waiting thread follow the last divider. By the names of functions, symbolize/wait_frames.h
+ * decides whether the waker is the thread or an interrupt on its stack. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,7 +65,7 @@ struct waking {
 	struct waker by;
 	bool has_waited;       /* since then */
 	uint32_t last_out_ns;  /* low bits of the start of its last wait; 0: without a stack */
-	const uint64_t *words; /* of by, leaf first */
+	const uint64_t *words; /* the waker's stack, leaf first */
 };
 
 /* Describes the record @h (RECORD_WAKER) of @thread with a stack of @n words. */

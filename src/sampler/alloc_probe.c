@@ -97,7 +97,10 @@ static int attach_function(struct sample_bpf *skel, const struct alloc_place *p,
 	return r < 0 ? r : add(attach_one(skel->progs.on_alloc, p, f, false), fds, io_n);
 }
 
-/* A block whose address cannot be learnt would never be seen to be freed. */
+/*
+ * Returns true if @part includes a probe at @f. If frees are followed, functions with
+ * ALLOCATOR_THROWS are excluded, because their returns must not be probed.
+ */
 static bool is_wanted(const struct alloc_place *p, const struct allocator_function *f,
 		      enum alloc_probe_part part)
 {

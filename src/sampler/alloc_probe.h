@@ -4,8 +4,8 @@
 /*
  * The probes at one file's functions of an allocator, in one process. They are attached to the
  * process alone, so that others that map the file run no probe; the kernel removes them from a
- * child when it first meets one. They stay when the process executes another program that maps the
- * file. A helper of sampler.c; it runs on the sampler's thread.
+ * child when it first meets one. They remain when the process executes another program that maps
+ * the file. A helper of sampler.c; it runs on the sampler's thread.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -16,7 +16,10 @@ enum {
 	BLOCKS = 1 << 17, /* sampled blocks in use: 64 GiB by default */
 };
 
-/* A probe's cookie has the arguments of the function; it exists since 5.15. */
+/*
+ * Probes need a cookie, which describes the arguments of the function; uprobes have cookies since
+ * Linux 5.15.
+ */
 int alloc_programs_check(struct err *err)
 {
 	if (libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, NULL) == 0)

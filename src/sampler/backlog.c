@@ -91,8 +91,8 @@ static struct chunk *chunk_for(struct backlog *b, size_t bytes)
 }
 
 /*
- * Bytes of stack that a record of @type may keep at the present fill level. Outer parts are the
- * first that it has no room for.
+ * Bytes of stack that are stored of a record of @type at the present fill level. Outer parts of
+ * stacks are the first to be omitted.
  */
 static size_t stack_limit(const struct backlog *b, unsigned int type)
 {

@@ -24,7 +24,10 @@ struct event {
 	uint64_t offset; /* of the probe in that file, in bytes */
 };
 
-/* Where places in programs are looked up. Zeros: in this system and in this process. */
+/*
+ * How places in programs are looked up. Zeros: a library is searched in the system's directories,
+ * and this process reads its symbols.
+ */
 struct event_query {
 	uint32_t pid; /* searches a library among the files that this process has mapped */
 	/* Replaces probe_place_find() (symbol/probe_place.h); may be NULL. */

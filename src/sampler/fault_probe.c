@@ -11,7 +11,7 @@
 
 enum { BLOCKS = 1 << 16 }; /* 4 GiB of memory */
 
-/* bpf_get_current_task_btf() exists since 5.11. */
+/* on_fault() uses bpf_get_current_task_btf(), which Linux has since 5.11. */
 int fault_probe_check(struct err *err)
 {
 	enum bpf_prog_type type = BPF_PROG_TYPE_RAW_TRACEPOINT;

@@ -98,9 +98,9 @@ int sampler_get_thread(struct sampler *s, uint32_t tid, struct off_thread *out);
 void sampler_remove_thread(struct sampler *s, uint32_t tid);
 
 /*
- * Calls @fn with a RECORD_PROGRAM for each process that exists, ended ones included that nobody has
- * waited for. A process in the middle of an exec has RECORD_IN_EXEC, since its identity is
- * just changing. Returns 0 or -errno, -ENOTSUP if the kernel refused the iterator.
+ * Calls @fn with a RECORD_PROGRAM for each process that exists, including zombies. The record of a
+ * process in the middle of an exec has the flag RECORD_IN_EXEC, because the identity is just
+ * changing. Returns 0 or -errno, -ENOTSUP if the kernel refused the iterator.
  */
 int sampler_each_program(struct sampler *s, sampler_record_fn fn, void *ctx);
 
@@ -121,7 +121,10 @@ struct sampler_stats {
 	uint32_t n_cpus;
 	uint64_t maps_bytes;   /* kernel memory of the BPF maps */
 	uint64_t mapped_bytes; /* the part of maps_bytes that is also in this process's RSS */
-	/* BPF programs for languages that were seen: loaded, refused, CPU time of loading them */
+	/*
+	 * BPF programs for the languages that were seen: number loaded, number that the kernel
+	 * refused, CPU time of loading
+	 */
 	uint32_t n_language_programs, n_language_programs_refused;
 	uint64_t language_programs_ns;
 };

@@ -38,8 +38,8 @@ static void add_map(const struct bpf_map *map, const struct sample_bpf *skel,
 }
 
 /*
- * Arrays with an element for each CPU are among the maps; their elements are counted for one CPU
- * and multiplied by the caller.
+ * Adds the maps' memory to *@out. Maps with an element for each CPU are counted in per_cpu_bytes
+ * with the size of one element.
  */
 static void add_maps(const struct sampler *s, struct sampler_memory *out)
 {

@@ -17,7 +17,7 @@ struct sampler_opts {
 	size_t n_events;            /* 0: the CPU clock, at freq_hz */
 	bool kernel, user;          /* which parts of the stack to record */
 	bool idle;                  /* sample idle CPUs too */
-	bool no_children;           /* of the targets, sample no child processes */
+	bool no_children;           /* do not sample child processes of the targets */
 	bool in_cgroup;             /* only tasks in cgroup_fd and its descendants */
 	int cgroup_fd;              /* directory of the cgroup; borrowed */
 	bool targets_only;          /* only processes of sampler_add_target() and their children */

@@ -32,7 +32,9 @@ void sampler_select_by_rules(struct sampler *s, bool by_rules)
 		s->skel->bss->select_by_rules = by_rules;
 }
 
-/* The kernel knows the start of a process that it has seen the fork of. */
+/*
+ * An entry that the BPF program made at the fork has the start of the process, which is retained.
+ */
 int sampler_select(struct sampler *s, uint32_t pid, const struct selection *selection)
 {
 	struct selection own = *selection, old;

@@ -29,15 +29,15 @@ int sampler_select(struct sampler *s, uint32_t pid, const struct selection *sele
  */
 int sampler_put_process(struct sampler *s, uint32_t pid, const struct unwind_process *p);
 /*
- * Process @pid may be about to use @languages (bits 1 << enum vm_lang): loads their programs, if
- * the process is sampled, so that they are there when it is published.
+ * Announces that process @pid may use @languages (bits 1 << enum vm_lang): if it is sampled,
+ * requests their BPF programs, so that they are loaded when the process is published.
  */
 void sampler_expect(struct sampler *s, uint32_t pid, uint32_t languages);
 /* Waits until these programs are loaded, at most for a second. */
 void sampler_wait_for_programs(struct sampler *s);
 /*
- * Makes an executable known that is an interpreter: the frames of its processes are read before
- * they are published. Returns 0 or -errno.
+ * Publishes an executable that is an interpreter, so that the frames of its processes are read even
+ * before these are published. Returns 0 or -errno.
  */
 int sampler_put_executable(struct sampler *s, const struct executable_key *key,
 			   const struct executable *e);

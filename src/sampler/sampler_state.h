@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The members of a sampler. The modules sampler and sampler_* include this, and nothing else. */
+/* The members of a sampler. Only sampler.c and sampler_*.c include this file. */
 #include <stdint.h>
 
 #include "base/err.h"

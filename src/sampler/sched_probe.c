@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attaches the off-CPU programs to the scheduler's tracepoints, and reads the threads' states
- * from their maps. Threads that sleep since before the start are found by a BPF task iterator
- * (Linux 5.8), which also walks their kernel stacks; without it, a thread is known from its
- * first context switch on.
+ * Attaches the off-CPU programs to the scheduler's tracepoints, and reads the threads' states from
+ * their maps. Threads that have slept since before the start are found by a BPF task iterator
+ * (Linux 5.8), which also walks their kernel stacks; without it, a thread is known from its first
+ * context switch on.
  *
  * The maps: off_threads is an array indexed by the low bits of the tid; a thread whose entry
  * another one occupies is in the hash map off_others. off_owners contains the thread that holds

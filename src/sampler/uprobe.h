@@ -16,7 +16,7 @@ struct event_query;
 int uprobe_parse(const char *text, const struct event_query *q, struct event *out, struct err *err);
 
 /*
- * The type of perf events that are uprobes, or their returns, and the config; the kernel assigns
- * both. Returns 0, or -ENOTSUP if this kernel has none.
+ * The type and config of perf events for uprobes, or for the returns of functions; the kernel
+ * assigns both. Returns 0, or -ENOTSUP if this kernel has none.
  */
 int uprobe_event_type(bool is_return, uint32_t *out_type, uint64_t *out_config);

@@ -35,7 +35,7 @@ struct walk_programs {
 	pthread_cond_t requested, done;
 	pthread_t thread;
 	bool has_thread;
-	/* the rest is guarded by the lock */
+	/* the following members are guarded by the lock */
 	bool stop;
 	uint32_t languages[WALK_PROGRAMS_MAX]; /* the sets of languages of walks, by index */
 	uint32_t n, n_done; /* sets, and those of them that were loaded or refused */
