@@ -252,7 +252,7 @@ int merged_stacks_add_mapped(struct merged_stacks *s, const struct stack_dict *d
 	return merged_stacks_add_sums_mapped(s, dict, &sums, out_nodes);
 }
 
-/* The copy of @part's root is the new top frame, which is what @under is for. */
+/* The new top frame takes the place of @part's root: member under of the copier. */
 int merged_stacks_add_subtree(struct merged_stacks *s, const char *name,
 			      const struct merged_stacks *part)
 {

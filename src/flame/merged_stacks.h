@@ -3,8 +3,8 @@
 
 /*
  * The result of a merge: a tree of stacks and the value that each node has itself. Not thread-safe.
- * Values of one node are summed without overflow. The dictionary is the tree's own, so texts are
- * valid as long as it.
+ * Values of one node are summed without overflow. The tree owns its dictionary, so texts are valid
+ * as long as the tree.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +26,8 @@ struct merged_stacks {
 	size_t cap;
 	size_t max_nodes; /* beyond which adding fails with -EFBIG; 0 for no limit */
 	/*
-	 * Called now and then while another dictionary is added: a result below 0 ends that. Or
-	 * NULL.
+	 * Called repeatedly while another dictionary is added; a negative result ends the addition.
+	 * May be NULL.
 	 */
 	int (*check)(void *ctx);
 	void *check_ctx;
@@ -56,8 +56,8 @@ int merged_stacks_add_sums(struct merged_stacks *s, const struct stack_dict *dic
 			   const struct node_sums *sums, bool names_only);
 
 /*
- * As merged_stacks_add(). *@out_nodes gives the node that each node with a value (or above one)
- * became; free it.
+ * Does the same as merged_stacks_add(). *@out_nodes is an array by node of @dict, which the caller
+ * frees: the new node of each node that has a value or is above one.
  */
 int merged_stacks_add_mapped(struct merged_stacks *s, const struct stack_dict *dict,
 			     const int64_t *self, size_t n, uint32_t **out_nodes);
@@ -77,7 +77,7 @@ int merged_stacks_add_subtree(struct merged_stacks *s, const char *name,
 /*
  * Finds the stacks that begin with the @n_names names of a call site, counted from the root, among
  * the first @n_nodes nodes. Returns an array by node of 1 or 0, to be freed, or NULL if memory ran
- * out. An empty call site matches all stacks. It costs one comparison of names per node at most.
+ * out. An empty call site matches all stacks. It compares at most one name per node.
  */
 uint8_t *merged_stacks_match_call_site(const struct stack_dict *dict, uint32_t n_nodes,
 				       const char *const *call_site, size_t n_names);

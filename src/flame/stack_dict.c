@@ -3,7 +3,7 @@
  * In memory, each kind is an array whose elements do not move, and a hash index that only the
  * appending thread uses. An entry is complete before the array's length includes it. On disk, what
  * was added between two saves is a zstd frame of varints. A chunk may come from a damaged file, so
- * every number is checked, and that no entry occurs twice, because ids are positions in the tables.
+ * every number is checked. No entry may occur twice, because ids are positions in the tables.
  *
  * A chunk has entries of one kind: similar numbers compress better together, and each kind refers
  * only to kinds that are read before it. Strings and frames are hashed with a seed, because

@@ -13,7 +13,7 @@
  * id than the node, and node 0 is the root.
  *
  * Ids are positions: reading chunks in the order in which they were written gives every entry its
- * old id, which is what windows on disk depend on. Nothing can be removed for the same reason.
+ * old id, which is what windows on disk depend on. For the same reason, entries cannot be removed.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  * Converts merged stacks to a profile of one sample type, or to the tree that the page draws.
  * Conversion does not prune: the caller has bounded the stacks, or prunes the tree afterwards
  * (flame/prune.h). The store has no addresses, build ids or line numbers of calls, so the result
- * lacks them, as profiles lack the flag of inlined frames.
+ * has none either. A profile also lacks the flag of inlined frames.
  */
 #include <stdint.h>
 

@@ -22,7 +22,7 @@ struct builder {
 		VEC(uint64_t);
 	} windows; /* by typed group */
 	uint32_t sender, type;
-	int64_t *sum; /* the array to which values are added; NULL: they are not */
+	int64_t *sum; /* the array to which values are added; NULL: none */
 	struct err *err;
 };
 

@@ -20,7 +20,7 @@ struct store_select;
 
 enum { SENDERS_MAX = 100000, SENDERS_MAX_BY = 16 };
 
-/* Times are those of windows' beginnings, in ns since 1970, within the range of the query. */
+/* Times are the beginnings of windows, in ns since 1970, within the range of the query. */
 struct sender {
 	int64_t first_ns, last_ns;
 	uint64_t n_windows;    /* of the sample type that has most */

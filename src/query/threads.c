@@ -91,7 +91,10 @@ static int put_times(struct page_times *out, const struct timed_samples *m)
 	return 0;
 }
 
-/* The stacks get the duration of the range, since windows overlap its ends. */
+/*
+ * The tree has the duration of the range rather than that of the windows, because these extend
+ * beyond its ends.
+ */
 int threads_tree(struct page_tree *out, const struct timed_samples *m,
 		 const struct store_select *sel)
 {

@@ -7,7 +7,8 @@
  * it.
  *
  * Pyroscope's SelectSeries counts in the same way: the point at time t covers the step that ends at
- * t. The range therefore has one point more than steps, and one more for an incomplete last step.
+ * t. A range of N complete steps therefore has N + 1 points, and one more if its last step is
+ * incomplete.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -123,8 +123,8 @@ static int read_arg(void *ctx, const char *key)
 
 /*
  * Reads the id of a process or thread: usually a number, but some programs write names. A name is
- * hashed to a number of 31 bits. Two names of the same hash would share a row, which costs nothing
- * but a confusing label.
+ * hashed to a number of 31 bits. Two names with the same hash share a row and thus a label, which
+ * is the only harm.
  */
 static int read_id(struct reader *rd, int64_t *out)
 {
@@ -182,8 +182,8 @@ static bool thread_eq(const void *ctx, uint32_t id)
 }
 
 /*
- * Finds or adds the thread of the current event. The hash is not seeded, so a file can make this
- * slow; its size limits by how much.
+ * Finds or adds the thread of the current event. The hash is not seeded, so a file can cause
+ * collisions; the limits of the file's size bound the time that they cost.
  */
 static int find_thread(struct reader *rd, uint32_t *out)
 {

@@ -23,7 +23,7 @@
 #include "profile/profile.h"
 #include "profile/unit.h"
 
-/* A sample, whose stack is frames[first, first + n), root first. */
+/* A sample. Its stack is frames[first, first + n), root first. */
 struct row {
 	uint32_t thread, n;
 	size_t first;

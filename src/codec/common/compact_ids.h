@@ -4,7 +4,7 @@
 /*
  * Renumbers a profile's ids for a file that contains only what is referred to: an id gets the next
  * number, from 1, when it is first looked up. Writers look ids up while they write references and
- * write the tables afterwards, from ids, so that one pass over the samples suffices. Not
+ * write the tables afterwards, from ids, so that one pass over the samples is enough. Not
  * thread-safe.
  */
 #include <stdint.h>

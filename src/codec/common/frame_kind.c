@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Only suffixes that belong to one runtime are listed. Typescript and Kotlin count as the machine
- * that runs them. Files of C and C++ need no entry: a frame that is in some binary and matches
+ * Only suffixes that belong to one runtime are listed. TypeScript has the kind of JavaScript, and
+ * Kotlin that of Java. Files of C and C++ need no entry: a frame that is in some binary and matches
  * nothing else is native.
  */
 #include "codec/common/frame_kind.h"

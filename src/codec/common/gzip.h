@@ -19,7 +19,7 @@ enum {
 	GZIP_BEST = 12,
 };
 
-/* Does the data start with the magic number of gzip? */
+/* Returns true if the data starts with the magic number of gzip. */
 bool gzip_is(const void *data, size_t len);
 
 /*
@@ -37,9 +37,9 @@ int gzip_write(const void *data, size_t len, int level, struct buf *out, struct 
 int gzip_read(const void *data, size_t len, size_t max_len, struct buf *out, struct err *err);
 
 /*
- * Like gzip_read(), but calls @claim before @out grows, with the number of bytes that are added. A
- * few bytes that claim to be large in their trailer, which is only a hint, cost what they are.
- * A failure of @claim is returned.
+ * Like gzip_read(), but calls @claim before @out grows, with the number of bytes that are added.
+ * The trailer's size is only a hint, so a short input with a large trailer claims no more than it
+ * expands to. A failure of @claim is returned.
  */
 typedef int (*gzip_claim_fn)(void *ctx, size_t bytes, struct err *err);
 int gzip_read_claiming(const void *data, size_t len, size_t max_len, struct buf *out,

@@ -24,13 +24,16 @@ struct id_map {
 /* Returns 0 or -ENOMEM. */
 int id_map_add(struct id_map *m, uint64_t id, uint32_t value);
 
-/* Call after the last add and before the first find. False: *@out_duplicate was added twice. */
+/*
+ * Call after the last add and before the first find. Returns false if an id was added twice, which
+ * is then in *@out_duplicate.
+ */
 bool id_map_build(struct id_map *m, uint64_t *out_duplicate);
 
 /* Searches the ids of a map that is not dense. */
 bool id_map_search(const struct id_map *m, uint64_t id, uint32_t *out_value);
 
-/* False: @id was not added. */
+/* Returns false if @id was not added. */
 static inline bool id_map_find(const struct id_map *m, uint64_t id, uint32_t *out_value)
 {
 	if (!m->dense)

@@ -5,7 +5,7 @@
  * Helpers for readers of profiles in JSON, on top of json_read. Members of an object come in any
  * order, so a reader passes over the file once for each table that others refer to.
  *
- * Functions that return int give 0, or -EBADMSG, -EFBIG or -ENOMEM with the reason and the
+ * Functions with an int result return 0, or -EBADMSG, -EFBIG or -ENOMEM with the reason and the
  * position in the file in the reader's err.
  *
  * Why several passes: building a document of all values would need a multiple of the file in
@@ -25,7 +25,7 @@
 
 struct err;
 
-/* Readers embed it and take p out of it (steal_ptr()) when they succeed. */
+/* Readers embed this struct. When they succeed, they take ownership of p with steal_ptr(). */
 struct json_profile {
 	struct json_read j;
 	struct profile *p;
@@ -66,7 +66,7 @@ int json_profile_read_array(struct json_profile *jp, const void *data, size_t le
 			    void *ctx);
 bool json_profile_is_array(const void *data, size_t len);
 
-/* Does the data begin like an object, or like an array of objects? */
+/* Returns true if the data begins like an object, or like an array of objects. */
 bool json_profile_is_json(const void *data, size_t len);
 
 /* Consume an object, an array or any value. Keys are truncated to 63 bytes. */

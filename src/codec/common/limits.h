@@ -3,9 +3,9 @@
 
 /*
  * Upper limits for profiles from untrusted sources. A reader that exceeds one fails with -EFBIG and
- * names it in the error. Tables are limited apart from bytes because compression and references let
- * a small file describe a large profile: a location of a few bytes may occur in each of a million
- * stacks.
+ * names it in the error. Tables have limits of their own, in addition to that of bytes, because
+ * compression and references let a small file describe a large profile: a location of a few bytes
+ * may occur in each of a million stacks.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ struct codec_limits {
 	void *claim_ctx; /* of both */
 };
 
-/* Memory that is claimed for the profile @p, which is being read. Zero-initialize it. */
+/* The memory that was claimed for a profile while it is read. Zero-initialize it. */
 struct codec_account {
 	const struct profile *p;
 	size_t claimed;

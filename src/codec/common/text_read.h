@@ -3,8 +3,8 @@
 
 /*
  * Helpers for readers of line-based text (folded stacks, Austin, perf script): splitting text, the
- * line number for errors, and the location and stack being assembled. Functions that return int
- * give 0, or a negative errno with the reason in the reader's err. Bytes that are not UTF-8 are
+ * line number for errors, and the location and stack being assembled. Functions with an int result
+ * return 0, or a negative errno with the reason in the reader's err. Bytes that are not UTF-8 are
  * accepted; writers replace them. Readers embed struct text_read and take its profile when they
  * succeed.
  */
@@ -27,9 +27,9 @@ struct text {
 bool text_is(struct text t, const char *s);
 
 /*
- * Do the first 512 bytes have no control characters but white space, and something visible? A
- * binary message of 512 bytes without a control character is too unlikely to matter, and a text
- * with one is not a profile.
+ * Returns true if the first 512 bytes contain a visible character, and no control characters but
+ * white space. A binary message of 512 bytes without a control character is too unlikely to matter,
+ * and a text with one is not a profile.
  */
 bool text_is_printable(const void *data, size_t len);
 

@@ -32,7 +32,7 @@ static int read_long_varint(struct wire *w, uint64_t *out)
 	for (unsigned int i = 0; i < WIRE_VARINT_MAX && w->p < w->end; i++) {
 		uint8_t c = *w->p++;
 
-		/* 64 bits leave one for the tenth byte. */
+		/* Nine bytes hold 63 bits, so only one bit remains for the tenth byte. */
 		if (i == WIRE_VARINT_MAX - 1 && c > 1)
 			return -EBADMSG;
 		v |= (uint64_t)(c & 0x7f) << (7 * i);
@@ -163,7 +163,7 @@ int wire_nums_next_any(struct wire_nums *it, uint64_t *out)
 	}
 }
 
-/* Each number takes at least one byte. */
+/* Returns the number of bytes written, at least one. */
 static size_t encode_varint(uint8_t *to, uint64_t v)
 {
 	size_t n = 0;

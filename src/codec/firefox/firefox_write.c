@@ -5,9 +5,9 @@
  * has a function of its own, so frame and function numbers are the same.
  *
  * Version 48 need not be the current one, because the profiler upgrades older files when it opens
- * them. A column that the version demands must be present even if all its values are null or 0. The
- * stack table is a tree like the profile's own, but with its own numbers: a row is a frame and the
- * row of its caller. Rows are found by a hash index, so that equal prefixes share rows.
+ * them. A column that the version requires must be present even if all its values are null or 0.
+ * The stack table is a tree like the profile's own, but with its own numbers: a row is a frame and
+ * the row of its caller. Rows are found by a hash index, so that equal prefixes share rows.
  */
 #include "codec/firefox/firefox.h"
 

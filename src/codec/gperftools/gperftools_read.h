@@ -9,7 +9,7 @@
  */
 #include "codec/common/format_codec.h"
 
-/* Does the data start with the header of such a profile? */
+/* Returns FORMAT_MATCH_CERTAIN if the data starts with the header of such a profile. */
 enum format_match gperftools_detect(const void *data, size_t len);
 
 /*

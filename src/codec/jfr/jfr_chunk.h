@@ -28,7 +28,7 @@ struct jfr_chunk {
 	uint64_t budget; /* of the cursors; the chunk must not move */
 };
 
-/* Does the data begin with a chunk? */
+/* Returns true if the data begins with a chunk. */
 bool jfr_chunk_is(const void *data, size_t len);
 
 /*

@@ -57,5 +57,5 @@ struct jfr_text jfr_text(struct jfr_cursor *c);
 /* Appends a text as UTF-8, which is not validated; nothing if it is null or a constant. */
 void jfr_text_put(struct jfr_text t, struct buf *out);
 
-/* Is the text equal to @s, which is ASCII and not empty? */
+/* Returns true if the text is equal to @s, which is ASCII and not empty. */
 bool jfr_text_is(struct jfr_text t, const char *s);

@@ -512,7 +512,8 @@ static int combine(struct profile *p, const struct jfr_profiles *from)
 	if (r < 0 || !from->n)
 		return r;
 	/*
-	 * All of them are of the same time. The last type of the first one is CPU time, if any is.
+	 * All profiles of a recording cover the same time. If one of them is CPU time, it is the
+	 * last type of the first profile.
 	 */
 	profile_meta(p)->duration_ns = profile_meta(from->all[0].p)->duration_ns;
 	first = profile_n_sample_types(from->all[0].p) - 1;

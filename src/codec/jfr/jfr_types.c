@@ -20,7 +20,10 @@ void jfr_types_fini(struct jfr_types *t)
 	vec_fini(&t->fields);
 }
 
-/* The list grows with the strings that are there, not with the number that the event states. */
+/*
+ * The list grows with each string that is read, because the number that the event states may be
+ * forged.
+ */
 static int read_strings(struct jfr_types *t, struct jfr_cursor *c)
 {
 	uint64_t n = jfr_varint(c);

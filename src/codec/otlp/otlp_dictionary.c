@@ -100,8 +100,8 @@ size_t otlp_n_attributes(const struct otlp_dictionary *d)
 }
 
 /*
- * An empty entry takes two bytes of a message but eight times that in memory, so the number is
- * limited while the message is split.
+ * An empty entry takes two bytes of a message but eight times that in memory, so the number of
+ * entries is limited while the message is split.
  */
 static uint32_t max_entries(const struct otlp_dictionary *d, uint32_t table)
 {

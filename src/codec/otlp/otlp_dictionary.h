@@ -20,7 +20,7 @@
 #include "codec/otlp/otlp_fields.h"
 #include "profile/profile.h"
 
-/* The id of an entry in the current profile; of another generation: not read yet. */
+/* The id of an entry in a profile. It is valid only in the generation in which it was read. */
 struct otlp_id {
 	uint32_t generation, id;
 };

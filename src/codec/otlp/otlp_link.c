@@ -16,7 +16,7 @@ static bool is_id(struct wire w, size_t len)
 	return wire_len(w) == len && memcmp(w.p, none, len) != 0;
 }
 
-/* Bytes are in the order of the digits, as in W3C's traceparent. */
+/* Makes a label of an id in hexadecimal, in the order of its bytes, as in W3C's traceparent. */
 static int make_label(struct otlp_dictionary *d, const char *key, struct wire id,
 		      struct profile_label *out)
 {

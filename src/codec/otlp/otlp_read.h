@@ -26,8 +26,9 @@ int otlp_read(struct profile **out, const void *data, size_t len, const struct c
 	      struct err *err);
 
 /*
- * One profile of a request. Everything but @profile is borrowed for the call. One that cannot be
- * read has only an error, the reason of which is in the err of otlp_read_profiles() meanwhile.
+ * One profile of a request. Everything but @profile is borrowed for the call. For a profile that
+ * cannot be read, only @error is set, and the reason is in the err of otlp_read_profiles() during
+ * the call.
  */
 struct otlp_profile {
 	struct profile *profile;              /* owned by the callback */

@@ -38,7 +38,7 @@ struct otlp_options {
 	const uint8_t *profile_id;              /* 16 bytes; NULL: none */
 	/*
 	 * A profile of the protocol has one sample type. False: write one profile for each type.
-	 * True: write only the first, from whose counts and period receivers compute the others.
+	 * True: write only the first type; receivers compute the others from its counts and period.
 	 */
 	bool first_type_only;
 };
@@ -64,9 +64,9 @@ DEFINE_FREEP(struct otlp_request, otlp_request_free)
  * otlp_request_add() - add a profile with its resource
  *
  * Adds samples from *@io_sample on until the request has about @max_bytes, but at least one.
- * *@io_sample is then the first sample for the next request, or the number of samples. To split a
- * profile, set @opt.first_type_only. Samples with value 0 are omitted, and so is a profile
- * without any others.
+ * *@io_sample is then the first sample for the next request, or the number of samples. Set
+ * first_type_only in @opt if a profile may have to be split. Samples with value 0 are omitted, and
+ * so is a profile without any others.
  *
  * Return: 1 if something was added, 0 if not; -ENOMEM, after which the request can only be
  * freed.

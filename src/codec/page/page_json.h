@@ -32,7 +32,10 @@ struct err;
 
 #define PAGE_NONE UINT32_MAX
 
-/* The kind of a node that is not a frame but groups those below it: a program, a service. */
+/*
+ * The kind of a node that is not a frame but groups the nodes below it, such as a program or a
+ * service.
+ */
 #define PAGE_KIND_GROUP "group"
 
 /* Strings are borrowed. */

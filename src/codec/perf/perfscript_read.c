@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two passes: the first collects the events, as sample types must exist before samples; the
- * second adds the samples. An inlined frame is held back until the frame that it is inlined
- * into: together they are one location.
+ * Two passes: the first collects the events, as sample types must exist before samples; the second
+ * adds the samples. An inlined frame is stored until the frame into which it is inlined has been
+ * read, because the two form one location.
  *
  * Timestamps are dropped, as the text does not name the clock that perf used.
  *
@@ -37,7 +37,7 @@ struct reader {
 	struct perfscript_sample sample;
 };
 
-/* Is it a side-band event (--show-mmap-events and the like)? */
+/* Returns true for a side-band event (--show-mmap-events and similar options). */
 static bool is_side_band(struct text line)
 {
 	return memmem(line.s, line.len, " PERF_RECORD_", 13);
@@ -244,7 +244,7 @@ static int begin_sample(struct reader *rd, const struct perfscript_sample *s)
 	return 0;
 }
 
-/* Is it the source line of the frame above, which perf prints with -F +srcline? */
+/* Returns true for the source line of the frame above, which perf prints with -F +srcline. */
 static bool is_source(struct text line)
 {
 	return line.s[0] == ' ' || line.s[0] == '\t';

@@ -22,5 +22,5 @@
 int perfscript_read(struct profile **out, const void *data, size_t len,
 		    const struct codec_limits *limits, struct err *err);
 
-/* Is the first line that is not a comment the line of a sample? */
+/* Returns FORMAT_MATCH_LIKELY if the first line that is not a comment is the line of a sample. */
 enum format_match perfscript_detect(const void *data, size_t len);

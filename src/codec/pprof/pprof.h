@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Reads pprof's profile.proto, gzip-compressed or not, from untrusted data. Frame kinds, which it
- * cannot represent, are guessed from the names of files. Concatenated profiles are refused: as one
- * message they would have mixed-up tables.
+ * Reads pprof's profile.proto, gzip-compressed or not, from untrusted data. Frame kinds are read
+ * from a field that Cameo adds (pprof_fields.h), or else guessed from the names of files.
+ * Concatenated profiles are refused: as one message they would have mixed-up tables.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,8 @@ int pprof_read(struct profile **out, const void *data, size_t len,
 
 /*
  * Writes pprof's profile.proto such that `go tool pprof` accepts it. Only entries that samples
- * refer to are written. Timestamps of samples and frame kinds are lost.
+ * refer to are written. Timestamps of samples are lost. A frame kind that a reader would not guess
+ * from file names is written to a field that other readers ignore.
  */
 
 /* Values of merged samples are summed. */

@@ -32,7 +32,7 @@ int folded_write(const struct profile *p, const struct format_options *opt, stru
  * negative amount, counts 0.
  */
 
-/* Does the data start with Austin's header? */
+/* Returns FORMAT_MATCH_CERTAIN if the data starts with Austin's header. */
 enum format_match austin_detect(const void *data, size_t len);
 
 /*
