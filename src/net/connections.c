@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A connection that has moved TURN_BYTES waits in a list for its next turn, so that clients which
- * send without a pause delay others by one turn each and not for as long as they like.
+ * A connection that has moved TURN_BYTES waits in a list for its next turn, so that a client that
+ * sends without a pause delays each of the others by one turn only.
  *
- * A handshake costs milliseconds of computing and a client next to nothing, so another thread does
- * them (handshakes.h). Until it has finished a step, the connection is not closed but only shut
- * down.
+ * A handshake costs this server milliseconds of computing, but a client next to nothing, so another
+ * thread does them (handshakes.h). Until it has finished a step, the connection is not closed but
+ * only shut down.
  */
 #include "net/connections.h"
 
@@ -222,7 +222,7 @@ static int limit_held(struct connection *c)
 
 /*
  * Reads only while the client accepts responses, so that its unsent data stays bounded, and while
- * it is known who the client is. respond_all() reads on.
+ * no worker identifies the client. respond_all() continues to read.
  */
 int connection_pump(struct connection *c)
 {
@@ -321,7 +321,10 @@ static int end_handshake(struct connection *c)
 	return tls_is_h2(c->tls) ? begin_h2(c) : begin_relay(c);
 }
 
-/* After a step. Input that arrived during it may have come too late for it. */
+/*
+ * Continues a connection after a step of its handshake. Input that arrived during the step may not
+ * have been read by it.
+ */
 static int after_step(struct connection *c)
 {
 	int r = c->is_over ? -EPIPE : c->handshake.result;
@@ -340,7 +343,7 @@ void connections_take_steps(struct connections *f)
 			connection_drop(c);
 }
 
-/* Peeks, until enough bytes have arrived. */
+/* Peeks at the first bytes until they show the protocol. */
 static void sniff(struct connection *c)
 {
 	ssize_t n = recv(c->fd, c->all->buf, CONNECTION_READ_LEN, MSG_PEEK);

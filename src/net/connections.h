@@ -86,10 +86,10 @@ void connection_identify(struct connection *c);
 int connection_pump(struct connection *c);
 int connection_pump_relay(struct connection *c);
 
-/* Lets the others have their turn first. */
+/* Lets the other connections have their turn first. */
 void connection_continue_later(struct connection *c);
 
-/* Says good-bye to a session without requests. */
+/* Sends GOAWAY on a session without requests, as far as the socket accepts it now. */
 void connection_end(struct connection *c);
 
 /* Counts the memory of a session's requests after one was answered. */

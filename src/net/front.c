@@ -38,7 +38,7 @@ enum {
 	MAX_EVENTS = 64,
 	MAX_ACCEPTS = 64, /* in a turn */
 	SWEEP_MS = 1000,
-	DEAF_MS = 20,         /* after accept() failed */
+	DEAF_MS = 20,         /* time for which listeners are not polled after accept() failed */
 	LAST_TURNS_MS = 1000, /* that connections are served when the front is closed */
 	IDLE_FACTOR = 10,     /* idle_seconds are multiplied by this between requests */
 };
@@ -94,8 +94,9 @@ static void each_idle(void *ctx, make_room_fn fn, void *fn_ctx)
 }
 
 /*
- * Closes idle connections if @fd, a new one besides @n, needs it. Others are closed by their
- * threads later, so as many are accepted before the next time. Returns false if there is no room.
+ * Makes room for the new connection @fd, in addition to the @n existing ones, by closing idle
+ * connections if necessary. Their threads close them later; so as many connections are accepted
+ * before idle ones are chosen again. Returns false if there is no room.
  */
 static bool has_room(struct front *f, size_t n, int fd)
 {
@@ -107,9 +108,9 @@ static bool has_room(struct front *f, size_t n, int fd)
 }
 
 /*
- * Closes connections if accept() failed for lack of descriptors or memory. It reserves a descriptor
- * before it looks for a connection (Linux), so it also fails if nobody waits; then nothing is
- * closed. Nor is more, while @n_closing descriptors are about to be closed.
+ * Closes connections if accept() failed for lack of descriptors or memory. Linux reserves a
+ * descriptor before it looks for a connection, so accept() also fails if no client waits; then
+ * nothing is closed. Nothing is closed either while @n_closing descriptors are about to be closed.
  */
 static void end_accepting(struct front *f, const struct connection *listener, size_t n_closing,
 			  int error)
@@ -178,7 +179,10 @@ static void on_event(struct front *f, struct connection *c)
 		connection_identify(c);
 }
 
-/* Requests may belong to connections that were closed meanwhile; the last one of these frees it. */
+/*
+ * Sends the responses that workers have finished. A connection that was closed meanwhile is freed
+ * with the last of its requests.
+ */
 static void respond_all(struct front *f)
 {
 	struct http_request *next, *rq = connections_take_done(&f->all);
@@ -229,7 +233,10 @@ static void sweep(struct front *f, int64_t now_ms)
 	}
 }
 
-/* It continues no more than events are handled at a time, so neither delays the other. */
+/*
+ * Continues at most as many connections as events are handled at a time, so that neither delays the
+ * other.
+ */
 static void continue_some(struct front *f)
 {
 	struct connection *c;

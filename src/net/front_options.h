@@ -19,7 +19,9 @@ struct front_options {
 	void (*other)(void *ctx, int fd, const struct http_peer *peer);
 	void (*sweep)(void *ctx, int64_t now_ms); /* called about once a second */
 	make_room_each_fn each_idle;              /* of those that were passed to other() */
-	/* The number of those that are open; @out_closing is that of others, which will be closed.
+	/*
+	 * Returns the number of open connections that were passed to other(); *@out_closing is the
+	 * number of further ones that are about to be closed.
 	 */
 	size_t (*n_others)(void *ctx, size_t *out_closing);
 	void *ctx;

@@ -244,7 +244,7 @@ static void refuse(struct stream *st, enum http_refusal why, int status, const c
 	submit(st);
 }
 
-/* Must a query wait until its client has received other responses? */
+/* Returns true if a query must wait until its client has received other responses. */
 static bool must_wait(const struct h2_session *s)
 {
 	unsigned int n = 0;

@@ -75,15 +75,16 @@ size_t h2_session_held(const struct h2_session *s);
 bool h2_session_has_asked(const struct h2_session *s);
 
 /*
- * Does a worker decide about the admission of a request? Then pass no more bytes, so that the
- * memory of the bodies of unknown clients is what one call of h2_session_feed() has passed.
+ * Returns true while a worker decides about the admission of a request. Then pass no more bytes, so
+ * that the bodies of a client that is not identified hold at most the bytes of one call of
+ * h2_session_feed().
  */
 bool h2_session_is_paused(const struct h2_session *s);
 
 /* True if a client takes too long to send a request or to receive its response: see deadline.h. */
 bool h2_session_is_late(const struct h2_session *s, unsigned int idle_seconds, int64_t now_ms);
 
-/* Is the connection finished in both directions? */
+/* Returns true if the connection is finished in both directions. */
 bool h2_session_ended(const struct h2_session *s);
 
 /* Sends GOAWAY: open requests are answered, new ones refused. */

@@ -29,7 +29,7 @@ static int create(nghttp2_session **out, const struct h2_callbacks *on, void *ct
 		r = nghttp2_option_new(&option);
 	if (r == 0) {
 		set_callbacks(cb, on);
-		/* They are retained for priorities, which are not used. */
+		/* nghttp2 would retain closed streams for priorities, which are not used */
 		nghttp2_option_set_no_closed_streams(option, 1);
 		r = nghttp2_session_server_new2(out, cb, ctx, option);
 	}

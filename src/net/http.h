@@ -161,11 +161,11 @@ const char *http_request_header(const struct http_request *rq, const char *name)
  */
 const char *http_request_host(const struct http_request *rq);
 const char *http_request_arg(const struct http_request *rq, const char *name); /* or NULL */
-/* Calls @fn for each argument, also if several have one name. A value is never NULL. */
+/* Calls @fn for each argument, repeated names included. A value is never NULL. */
 typedef void (*http_arg_fn)(void *ctx, const char *name, const char *value);
 void http_request_each_arg(const struct http_request *rq, http_arg_fn fn, void *ctx);
 const struct http_peer *http_request_peer(const struct http_request *rq);
-/* When the request was complete and began to wait for a worker (CLOCK_MONOTONIC). */
+/* The CLOCK_MONOTONIC time at which the request was complete and began to wait for a worker. */
 int64_t http_request_complete_ns(const struct http_request *rq);
 const void *http_request_body(const struct http_request *rq, size_t *out_len);
 
@@ -173,20 +173,20 @@ const void *http_request_body(const struct http_request *rq, size_t *out_len);
 unsigned int http_request_pool(const struct http_request *rq);
 
 /*
- * Has the client disconnected? Then nobody reads the response, and the handler may stop. Any
- * thread; it becomes true about a second after the connection has ended.
+ * Returns true if the client has disconnected, so that the response will not be read and the
+ * handler may stop. Any thread; it becomes true about a second after the connection has ended.
  */
 bool http_request_is_abandoned(const struct http_request *rq);
 /*
- * Returns that as a variable, for code that does not know requests. It lives as long as the
+ * Returns the same as a variable, for code that does not know requests. It lives as long as the
  * request.
  */
 const atomic_bool *http_request_abandoned(const struct http_request *rq);
 
 /*
- * The handler, which returns next without a response, is called again in @pool. Returns false if
- * the queue of that pool is full; then the handler continues.
+ * Moves the request to @pool, where its handler is called again; the handler must then return
+ * without a response. Returns false if the queue of that pool is full; then the handler continues.
  */
 bool http_request_move(const struct http_request *rq, unsigned int pool);
-/* Was it moved, so that the handler must return? */
+/* Returns true if the request was moved, so that the handler must return. */
 bool http_request_is_moving(const struct http_request *rq);

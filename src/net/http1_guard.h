@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Checks that libmicrohttpd leaves to its user: it refuses requests whose end two parsers may see
- * in different places (RFC 9112, sections 3.2, 5.1 and 6.3) are refused, and clients that are slow
- * on purpose are disconnected.
+ * Checks that libmicrohttpd leaves to its user: requests whose end two parsers may see in different
+ * places are refused (RFC 9112, sections 3.2, 5.1 and 6.3), and clients that are slow on purpose
+ * are disconnected.
  */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -32,10 +32,10 @@ void http1_guard_free(struct http1_guard *g);
 DEFINE_FREEP(struct http1_guard, http1_guard_free)
 
 /*
- * The life of a connection, as libmicrohttpd's thread reports it: it opens and closes; a request's
- * headers are complete; its body grows; a worker has it, and *@abandoned is set if
- * the client disconnects meanwhile; its response of @bytes is sent; it is
- * over.
+ * The life of a connection, as libmicrohttpd's thread reports it: it opens and closes; the body of
+ * a request has @received bytes, 0 when its headers are complete; a worker has the request, and
+ * *@abandoned is set if the client disconnects meanwhile; its response of @bytes is being sent; the
+ * request is over.
  */
 void http1_guard_opened(struct http1_guard *g, struct MHD_Connection *c,
 			const struct http_peer *peer, void **own);

@@ -9,8 +9,9 @@
 #include "net/http_work.h"
 
 enum {
-	ARGUMENT_BYTES = 128, /* at most, that libmicrohttpd needs for one besides its text */
-	REST = 4 * 1024,      /* of the memory, for headers and a refusal */
+	ARGUMENT_BYTES = 128, /* upper limit of what libmicrohttpd needs for an argument in addition
+				 to its text */
+	REST = 4 * 1024,      /* part of the memory that is reserved for headers and a refusal */
 };
 
 static char refused; /* only its address is used */

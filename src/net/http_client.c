@@ -335,7 +335,7 @@ static int exchange(struct http_client *c, const char *url, struct err *err)
 	return 0;
 }
 
-/* Is part @what of both URLs equal? */
+/* Returns true if the part @what of both URLs is equal. */
 static bool same_part(CURLU *a, CURLU *b, CURLUPart what)
 {
 	char *pa = NULL, *pb = NULL;
@@ -357,7 +357,7 @@ static void curl_freep(char **p)
 	curl_free(*p);
 }
 
-/* May the request be repeated unmodified after this status? */
+/* Returns true if the request may be repeated unmodified after this status. */
 static bool is_redirect(const struct http_client *c)
 {
 	int s = c->response->status;

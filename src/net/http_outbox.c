@@ -94,7 +94,7 @@ static void shut_down(struct http_outbox *o)
 		opt->unread(opt->ctx);
 }
 
-/* Is @o alone, with the response of @bytes that was just added? */
+/* Returns true if the only unsent response is that of @bytes, which was just added to @o. */
 static bool is_last(const struct http_outbox *o, size_t bytes)
 {
 	return o->all->first == o && o->bytes == bytes;

@@ -97,8 +97,9 @@ static struct http_request *take(struct http_pool *p)
 }
 
 /*
- * Runs requests without the lock. After http_pool_stop() it empties the queue before it returns. On
- * Linux, a nice value belongs to a thread.
+ * Runs requests without the lock. After http_pool_stop() it empties the queue before it returns.
+ * setpriority() applies to the calling thread alone, because Linux has a nice value for each
+ * thread.
  */
 static void *worker_main(void *arg)
 {

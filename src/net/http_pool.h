@@ -34,7 +34,7 @@ DEFINE_FREEP(struct http_pool, http_pool_close)
  */
 int http_pool_put(struct http_pool *p, struct http_request *rq);
 
-/* Would http_pool_put() accept a request of this flow now? Any thread. */
+/* Returns true if http_pool_put() would accept a request of this flow now. Any thread. */
 bool http_pool_has_room(struct http_pool *p, const struct http_request *rq);
 
 /* Any thread. */

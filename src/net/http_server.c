@@ -157,7 +157,7 @@ static enum MHD_Result send_response(struct http_server *s, struct http_request 
 	return r;
 }
 
-/* The rest of a refused request is not read, so its connection cannot be used again. */
+/* The remainder of a refused request is not read, so its connection cannot be used again. */
 static enum MHD_Result refuse(struct http_server *s, struct http_request *rq, enum http_refusal why,
 			      int status, const char *message, unsigned int retry_s)
 {

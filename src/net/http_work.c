@@ -280,7 +280,7 @@ int http_work_put(struct http_request *rq)
 	return http_pool_put(rq->work->pools[rq->pool], rq);
 }
 
-/* The queue may exceed its limit by a request for each worker that moves one at this moment. */
+/* The queue may exceed its limit by one request for each worker that moves one at the same time. */
 bool http_request_move(const struct http_request *rq, unsigned int pool)
 {
 	struct http_request *own = (struct http_request *)(uintptr_t)rq;

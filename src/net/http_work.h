@@ -78,7 +78,7 @@ static inline size_t http_request_received(const struct http_request *rq)
 /* Call when the body has arrived. Returns false if it was dropped; then refuse the request. */
 bool http_request_complete(struct http_request *rq);
 
-/* Does an admitted request belong to a pool of queries? Call before http_work_put(). */
+/* Returns true if an admitted request belongs to a pool of queries. Call before http_work_put(). */
 bool http_request_is_query(const struct http_request *rq);
 
 /*

@@ -76,7 +76,7 @@ static bool count(void *ctx, const struct idle_connection *c)
 	return false;
 }
 
-/* Without memory for all of them, the order is that of some. */
+/* If memory runs out, only the connections that were collected before are considered. */
 static bool collect(void *ctx, const struct idle_connection *c)
 {
 	struct room *r = ctx;

@@ -81,7 +81,7 @@ bool origin_is_listed(const char *origin, const char *origins)
 	return is_listed(origin, origins);
 }
 
-/* Has a user followed a link, or typed the address? */
+/* Returns true if a user followed a link or typed the address. */
 static bool is_navigation(const struct http_request *rq)
 {
 	const char *mode = http_request_header(rq, "Sec-Fetch-Mode");

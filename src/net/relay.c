@@ -50,7 +50,7 @@ static ssize_t recv_plain(struct relay *r, void *data, size_t len)
 {
 	ssize_t n = TEMP_FAILURE_RETRY(recv(r->fd, data, len, 0));
 
-	/* The server closed its end without reading the rest of a request that it refused. */
+	/* The server closed its end without reading the remainder of a request that it refused. */
 	return n < 0 && errno == ECONNRESET ? 0 : n;
 }
 

@@ -37,8 +37,8 @@ int relay_fd(const struct relay *r);
 int relay_pump(struct relay *r, uint8_t room[RELAY_ROOM_LEN], int64_t now_ms);
 
 /*
- * Returns true if the plain end closed, and the client still has not received everything, longer
- * ago than a slow client is allowed (deadline.h)? Before that the server at the plain end limits
- * the time.
+ * Returns true if the plain end closed longer ago than a slow client is allowed (deadline.h) and
+ * the client has not received everything. While the plain end is open, the server there limits the
+ * time.
  */
 bool relay_is_late(const struct relay *r, unsigned int idle_seconds, int64_t now_ms);

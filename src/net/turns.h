@@ -3,10 +3,10 @@
 
 /*
  * Queues by turns: requests of tenants wait for a worker, connections of clients for a thread.
- * Flows (tenants, clients) take turns, so one of which a thousand things wait delays another by one
- * turn. Flows are hashed to TURNS_FLOWS lists; those that share a list share its turn, which is the
- * price for lists whose number does not depend on clients. Not locked: the caller holds a lock, or
- * it belongs to one thread.
+ * Flows (tenants, clients) take turns, so a flow with a thousand waiting things delays another by
+ * one turn. Flows are hashed to TURNS_FLOWS lists, so that the number of lists does not depend on
+ * clients; flows that share a list share its turn. Not locked: the caller holds a lock, or it
+ * belongs to one thread.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -72,7 +72,8 @@ int access_open(struct access **out, const struct access_options *opt, struct er
 	if (!a)
 		return -ENOMEM;
 	a->opt = *opt;
-	thread_rwlock_init(&a->lock); /* an attack verifies without a gap */
+	thread_rwlock_init(&a->lock); /* under an attack, readers would otherwise follow each other
+					 without a gap */
 	attempts_init(&a->attempts);
 	pthread_mutex_init(&a->memory, NULL);
 	if (gnutls_rnd(GNUTLS_RND_KEY, a->mac_key, sizeof(a->mac_key)) < 0 ||
@@ -96,8 +97,8 @@ static bool is_session_valid(void *ctx, const struct client *client)
 }
 
 /*
- * The lock is held while cache and sessions are cleared, so that nothing that was checked by old
- * files enters them later.
+ * The lock is held while cache and sessions are cleared, so that no result of a check against the
+ * old files is added to them later.
  */
 int access_reload(struct access *a, struct err *err)
 {
@@ -155,7 +156,7 @@ static bool recall(struct access *a, const uint8_t key[KEY_LEN], struct client *
 	return k != NULL;
 }
 
-/* Without a free place in the set, the key chooses the one that is replaced. */
+/* If the set has no free place, bits of the key choose the one that is replaced. */
 static void remember(struct access *a, const uint8_t key[KEY_LEN], const struct client *client,
 		     int64_t until_s)
 {

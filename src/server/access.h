@@ -36,8 +36,8 @@ DEFINE_FREEP(struct access, access_free)
 void access_add_issuer(struct access *a, struct oidc *oidc);
 
 /*
- * Reads the files again. After a failure, with the reason in @err, the clients stay the ones that
- * they were.
+ * Reads the files again. After a failure, with the reason in @err, the previous set of clients
+ * remains in use.
  */
 int access_reload(struct access *a, struct err *err);
 
@@ -60,7 +60,10 @@ int access_recall(struct access *a, const char *authorization, struct client *ou
 int access_check(struct access *a, const char *authorization, const struct http_peer *peer,
 		 struct client *out);
 
-/* The flow (http.h) of a client that is not identified yet: its address decides. */
+/*
+ * Returns the flow (http.h) of a client that is not identified yet, which is derived from its
+ * address.
+ */
 uint64_t access_flow(const struct access *a, const struct http_peer *peer);
 
 /* The fields of the form to sign in. Without a user the secret is a token. */
@@ -84,7 +87,7 @@ int access_check_session(struct access *a, const char *id, size_t len, struct cl
 /* Ends a session, if there is one. */
 void access_sign_out(struct access *a, const char *id, size_t len);
 
-/* Can clients sign in with a token, or with a user and password? */
+/* Returns true if clients can sign in with a token; with a user and password. */
 bool access_has_tokens(struct access *a);
 bool access_has_passwords(struct access *a);
 

@@ -79,7 +79,8 @@ static int authenticate(struct access *a, const struct http_request *rq, bool ma
 }
 
 /*
- * Does a browser load the web page? It is answered with the form to sign in, if this build has it.
+ * Returns true if a browser loads the web page. The response is then the form to sign in, if this
+ * build has it.
  */
 static bool is_page_load(const struct http_request *rq, const struct api_method *api)
 {
@@ -173,7 +174,7 @@ int admission_by_headers(const struct admission *a, const struct api_method *api
 		return 403;
 	}
 	if (admission_is_preflight(rq) && a->opt->cors_origins)
-		return 0; /* of a listed origin, so it is answered without a method */
+		return 0; /* of a listed origin, and answered without running a method */
 	r = api ? identify(a, api, rq, may_block, out) : 0;
 	if (r == -EINPROGRESS)
 		return r;

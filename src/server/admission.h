@@ -29,8 +29,8 @@ struct admission {
 
 /*
  * Returns true if this is the request with which a browser finds out whether a page of another
- * origin may send one (CORS preflight). It has no credentials, so it uses nothing of any tenant's
- * limits.
+ * origin may send one (CORS preflight). It has no credentials, so it does not count against the
+ * limits of any tenant.
  */
 bool admission_is_preflight(const struct http_request *rq);
 
@@ -38,8 +38,8 @@ bool admission_is_preflight(const struct http_request *rq);
 bool admission_has_tenant(enum api_access access);
 
 /*
- * Has a browser sent this request? It must not be challenged (WWW-Authenticate), because it would
- * open a dialog for a password instead of leaving that to the web page.
+ * Returns true if a browser sent this request. A browser must not be challenged (WWW-Authenticate),
+ * because it would open its own dialog for a password instead of leaving that to the web page.
  */
 bool admission_is_browser(const struct http_request *rq);
 

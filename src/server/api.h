@@ -81,8 +81,8 @@ extern const struct api_list *const api_lists[];
 const struct api_method *api_find(const struct api_list *const *lists, const char *path);
 
 /*
- * Does the method use the body of a request? @m may be NULL: an unknown path. The bodies of other
- * requests are discarded as they arrive.
+ * Returns true if the method uses the body of a request. @m may be NULL: an unknown path. The
+ * bodies of other requests are discarded as they arrive.
  */
 bool api_reads_body(const struct api_method *m);
 

@@ -16,7 +16,7 @@
 #include "server/rpc.h"
 #include "server/time_arg.h"
 
-/* Is a name one of those in a list with spaces in between? */
+/* Returns true if @name is in @list, which is separated by spaces. */
 static bool is_listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);
@@ -33,7 +33,7 @@ static bool is_listed(const char *list, const char *name)
 
 struct check {
 	struct rpc *rpc;
-	const char *first; /* the name that is counted */
+	const char *first; /* the name whose occurrences are counted */
 	unsigned int n;
 	bool reported;
 	int r;

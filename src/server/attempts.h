@@ -4,10 +4,10 @@
 /*
  * Limits wrong passwords, each of which costs milliseconds of a processor: by the address of the
  * client, so that nobody keeps others from signing in, and for all clients together, which bounds
- * the time that is spent. IPv6 addresses of one /64 are one client. There is a bucket for each
- * value of some bits of a keyed hash of the address, so memory does not depend on the number of
- * clients; clients cannot choose with whom they share one. Times are CLOCK_MONOTONIC in
- * milliseconds, passed by the caller. Any thread.
+ * the time that is spent. IPv6 addresses of one /64 are one client. Buckets are selected by some
+ * bits of a keyed hash of the address, so memory does not depend on the number of clients, and
+ * clients cannot choose with whom they share a bucket. Times are CLOCK_MONOTONIC in milliseconds,
+ * passed by the caller. Any thread.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -40,8 +40,8 @@ void attempts_fini(struct attempts *a);
 /* A hash of the client's address, random for each process, that distinguishes clients. */
 uint64_t attempts_hash(const struct attempts *a, const struct http_peer *peer);
 
-/* May a password of this client be verified? */
+/* Returns true if a password of this client may be verified now. */
 bool attempts_allow(struct attempts *a, const struct http_peer *peer, int64_t now_ms);
 
-/* Counts a wrong one. */
+/* Counts a wrong password. */
 void attempts_count(struct attempts *a, const struct http_peer *peer, int64_t now_ms);

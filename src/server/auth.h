@@ -46,17 +46,20 @@ DEFINE_FREEP(struct auth, auth_free)
 /*
  * Find the client of a token, of a user and password, or of the common name of a verified
  * certificate. Return true and the client in *@out. Secrets are compared as hashes in constant
- * time; a password of a user takes as long as one of nobody.
+ * time, and the check takes as long for an unknown user as for a known one.
  */
 bool auth_find_token(const struct auth *a, const char *token, size_t len, struct client *out);
 bool auth_find_password(const struct auth *a, const char *user, size_t user_len,
 			const char *password, size_t len, struct client *out);
 bool auth_find_subject(const struct auth *a, const char *name, struct client *out);
 
-/* Is the line by which @client was found in an earlier set also in this one, unchanged? */
+/*
+ * Returns true if the line by which @client was found in an earlier set is also in this one,
+ * unchanged.
+ */
 bool auth_has(const struct auth *a, const struct client *client);
 
-/* Are there any clients with a token, or with a password? */
+/* Returns true if any client has a token; a password. */
 bool auth_has_tokens(const struct auth *a);
 bool auth_has_passwords(const struct auth *a);
 

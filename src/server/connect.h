@@ -5,8 +5,8 @@
  * The framing of requests and responses over HTTP: Connect's unary calls and its errors, plain
  * resources, and compression in both directions. Each function answers one request completely. They
  * are the framing of API methods (api.h): the function decodes and checks what surrounds a call,
- * runs the handler, and writes its response or error. Wrong methods and content types are answered
- * with a bare 405 or 415, as Pyroscope does.
+ * runs the handler, and writes its response or error. The response to a wrong method or content
+ * type is a bare 405 or 415, as in Pyroscope.
  */
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The code for each status is the one of the Connect protocol, except that a request that is too
- * large gets 413 or 422, for which HTTP has statuses of its own: clients of Connect act on the code
- * in the body. OpenTelemetry's clients over gRPC repeat RESOURCE_EXHAUSTED only with a RetryInfo.
+ * The HTTP status of each code is that of the Connect protocol, except that a request that is too
+ * large gets 413 or 422. Clients of Connect act on the code in the body, so they are not affected.
+ * OpenTelemetry's clients over gRPC repeat RESOURCE_EXHAUSTED only with a RetryInfo.
  */
 #include "server/failure.h"
 

@@ -240,7 +240,7 @@ static int check_times(const struct ingest *in, const struct profile_meta *meta,
 }
 
 /*
- * All names of a day are in memory while it is open, so a profile may bring a small part of them.
+ * Limits the names of one profile, because all names of a day are in memory while the day is open.
  */
 static int check_names(const struct ingest *in, const struct profile *p, struct err *err)
 {
@@ -255,7 +255,10 @@ static int check_names(const struct ingest *in, const struct profile *p, struct 
 				       bytes >> 10, most >> 10);
 }
 
-/* Values that do not add up within a profile add up in no query (store_merge()). */
+/*
+ * Refuses a profile whose values overflow when they are added, because no query could sum them
+ * (store_merge()).
+ */
 static int check_values(const struct profile *p, struct err *err)
 {
 	uint32_t n = profile_n_samples(p), n_types = profile_n_sample_types(p);

@@ -4,7 +4,7 @@
 /*
  * The profiles of one request on their way into the store. All of a request is read and validated
  * before anything is stored, so a rejected request leaves nothing behind. A profile that can never
- * be stored is refused by itself and does not prevent that the others are stored.
+ * be stored is refused alone; the others are stored.
  *
  * Use: ingest_init(); for each series ingest_label()… and ingest_labels_finish(); ingest_profile()
  * for each of its profiles, or ingest_refuse(); ingest_store(); ingest_fini(). One request, one

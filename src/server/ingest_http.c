@@ -45,7 +45,7 @@
 
 enum { MAX_HZ = 1000000, DEFAULT_HZ = 100 };
 
-/* Units of time, and those of other values, which are counts here. */
+/* Units of time, and units of other values, which are treated as counts here. */
 static const struct {
 	const char *name;
 	int64_t ns; /* 0: not a unit of time */
@@ -348,7 +348,7 @@ static int decompress(struct ingest_http *g, struct multipart_part *part, struct
 	return r;
 }
 
-/* The labels of contexts, which an agent that has none omits. */
+/* Reads the labels of contexts; an agent without contexts omits the part. */
 static int read_jfr_labels(struct ingest_http *g, const char *type, struct jfr_labels *out,
 			   struct buf *mem)
 {

@@ -154,7 +154,7 @@ static void use_file(struct ingest_symbolizer *s, int fd, const char *path,
 	closep(&fd);
 }
 
-/* Searches this machine; what it does not have is left to the downloader. */
+/* Searches this machine. If the file is not found, the downloader searches it later. */
 static void search_here(struct ingest_symbolizer *s, const char *path, struct symbolized_file *f)
 {
 	int fd = path[0] == '/' ? debugfile_open_checked(s->root, path, &f->id) : -1;
@@ -169,8 +169,8 @@ static void search_here(struct ingest_symbolizer *s, const char *path, struct sy
 }
 
 /*
- * Enters the result of a search. The caller has the turn, which the release of another file that
- * makes room needs. Returns 0 or -ENOMEM.
+ * Stores the result of a search. The caller has the turn, which is required to release the file
+ * that is evicted for it. Returns 0 or -ENOMEM.
  */
 static int put_file(struct ingest_symbolizer *s, struct symbolized_file *f)
 {

@@ -50,7 +50,7 @@ bool ingest_symbolizer_can_help(struct ingest_symbolizer *s, const struct profil
 int ingest_symbolizer_apply(struct ingest_symbolizer *s, struct profile *p, uint64_t until_ns);
 
 /*
- * Ends the waits for downloads, and 3 s later the look-ups of symbols, those of now and of later,
- * because the server stops.
+ * Ends present and later waits for downloads at once, and present and later look-ups of symbols
+ * after 3 s, because the server stops.
  */
 void ingest_symbolizer_stop(struct ingest_symbolizer *s);

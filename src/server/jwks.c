@@ -108,7 +108,10 @@ static size_t significant(const struct buf *b)
 	return b->len - zeros;
 }
 
-/* An exponent of more than eight bytes would make each verification slow, and nobody uses one. */
+/*
+ * An exponent of more than eight bytes, which no issuer needs, is refused because it would make
+ * each verification slow.
+ */
 static enum jwks_alg import_rsa(const struct members *m, gnutls_pubkey_t pub)
 {
 	_cleanup_(buf_fini) struct buf n = { 0 }, e = { 0 };

@@ -22,7 +22,7 @@ enum { JWT_MAX_BYTES = 8192, JWT_LEEWAY_S = 60 };
 
 /*
  * Checks signature, issuer, audience and times. Returns 0 with the client in *@out and the expiry
- * time in *@out_expires_s; -EACCES; -ENOENT if the key is unknown, which a newer set may have.
+ * time in *@out_expires_s; -EACCES; -ENOENT if the key is unknown; a newer set may contain it.
  */
 int jwt_check(const char *token, size_t len, const struct jwks *keys, const struct jwt_rules *rules,
 	      int64_t now_s, struct client *out, int64_t *out_expires_s);

@@ -24,7 +24,10 @@ static int read_pem(const char *path, struct buf *out, struct err *err)
 	return r < 0 ? r : buf_error(out);
 }
 
-/* Combinations are checked before any file is read, so the reason is the same on every machine. */
+/*
+ * Combinations of options are checked before any file is read, so that the error does not depend on
+ * which files exist.
+ */
 int keys_read(struct keys *k, const struct server_options *opt, struct err *err)
 {
 	int r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The form has no address to send itself to, so it is sent to its own, which includes the fragment
- * that holds the state of the web page. Browsers keep the fragment across redirects, so whoever
- * signs in sees what the address showed.
+ * The form has no action, so browsers send it to the address of the page, including the fragment
+ * that holds the state of the web page. Browsers keep the fragment across redirects, so after
+ * signing in a user sees the view that the address names.
  *
  * Referrer-Policy must not be "no-referrer": a form would then be sent with "Origin: null", which
  * is not a page of this server.

@@ -51,7 +51,10 @@ void message_memory_fini(struct message_memory *m)
 	vec_fini(m);
 }
 
-/* The first MESSAGE_CLAIM_BYTES are within what each request may use. */
+/*
+ * Claims memory in steps. The first MESSAGE_CLAIM_BYTES need no claim, because they are part of
+ * what is reserved for each request.
+ */
 static int claim(struct reader *rd, size_t len)
 {
 	struct message_memory *m = rd->memory;
@@ -218,7 +221,10 @@ static int proto_field(struct reader *rd, const struct message_field *f, const s
 	}
 }
 
-/* Reads a message by the table @m. The nesting is not restored after an error, which ends all. */
+/*
+ * Reads a message by the table @m. The nesting level is not restored after an error, because an
+ * error ends the whole decoding.
+ */
 static int read_proto(struct reader *rd, const struct message *m, struct wire w, void *out)
 {
 	struct wire_field field;

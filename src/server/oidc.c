@@ -38,7 +38,10 @@ static bool is_url(const char *text)
 	return strstr(text, "://") != NULL;
 }
 
-/* Keys that anyone on the way could replace would make every token valid. */
+/*
+ * Returns true for https and for http of this machine. Over other connections, an attacker could
+ * replace the keys and so make any token valid.
+ */
 static bool is_url_safe(const char *url)
 {
 	static const char *const prefixes[] = { "https://", "http://127.0.0.1:",

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Bearer tokens of an OpenID Connect issuer: keeps its keys, from a file or from a URL that a
- * thread of its own reads, and checks tokens by them. The URL is read every five minutes, and when
- * a token names an unknown key, at most once in ten seconds however many tokens do. While it cannot
- * be read, the keys stay. Any thread.
+ * Bearer tokens of an OpenID Connect issuer: stores the issuer's keys, from a file or from a URL
+ * that a thread of its own reads, and checks tokens with them. The URL is read every five minutes,
+ * and when a token names an unknown key, at most once in ten seconds however many tokens do. While
+ * it cannot be read, the previous keys remain in use. Any thread.
  */
 #include <stddef.h>
 #include <stdint.h>

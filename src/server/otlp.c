@@ -7,8 +7,8 @@
  * The recorded contract: samples/count with the period cpu/nanoseconds becomes process_cpu with
  * values times the period; every resource and scope attribute with text or an integer becomes a
  * label under its own name, plus service_name and __otel__="true". Resources of Cameo's own agent
- * have Cameo's labels already, so only service_name is completed. An id that is not 16 bytes, or
- * all zeros, is none: the profile is then stored each time it is sent.
+ * have Cameo's labels already, so only service_name is completed. An id that is not 16 bytes long,
+ * or is all zeros, counts as absent; the profile is then stored each time it is sent.
  */
 #include <errno.h>
 #include <inttypes.h>

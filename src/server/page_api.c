@@ -2,8 +2,8 @@
 /*
  * The methods of cameo.v1.PageService and the fields of their requests. A request is decoded and
  * its one or two queries are validated before the method runs. Each method has a table of the
- * fields that it reads, and refuses all others: a field that is ignored would change the question
- * without the client's knowledge.
+ * fields that it reads, and refuses all others: ignoring a field would change the query without the
+ * client's knowledge.
  *
  * function_fields and the struct that they fill have three strings in the same order.
  */

@@ -120,7 +120,7 @@ int page_api_storage(struct page_api_call *call)
 	struct err damage = { 0 };
 	int r = store_stats(rpc->store, rpc->tenant, &stats, &damage);
 
-	/* the days name what is damaged; only the times of the others are unknown then */
+	/* the list of days shows which are damaged; then only the time range is unknown */
 	if (r < 0 && r != -EUCLEAN)
 		return err_set(rpc->err, r, "%s", damage.msg);
 	json_object(&call->json);

@@ -117,7 +117,9 @@ static int set_deadline(struct query *q, const struct rpc *rpc)
 	return r;
 }
 
-/* Appends to the question; a request may have two queries. */
+/*
+ * Appends the selection to rpc->question, for the slow-query log; a request may have two queries.
+ */
 static void note_question(const struct request *rq, struct rpc *rpc)
 {
 	size_t len = strlen(rpc->question);

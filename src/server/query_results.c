@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A list with the latest response first, searched linearly: there are at most MAX_RESULTS. A result
- * that was changed is stale: it leaves the list, but requests that wait for it already may use it,
- * because they were sent before the change was acknowledged. They also get an error that does not
- * depend on the request that met it. Each request that uses a result holds a reference.
+ * A list with the latest response first, searched linearly: there are at most MAX_RESULTS. When
+ * data in the range of a result changes, the result is stale: it leaves the list, but requests that
+ * already wait for it may use it, because they were sent before the change was acknowledged. An
+ * error is passed on to waiting requests, too, unless another request might not meet it
+ * (FIRST_OWN_STATUS). Each request that uses a result holds a reference.
  */
 #include "server/query_results.h"
 
@@ -111,7 +112,10 @@ static struct query_result **find(struct query_results *c, const struct buf *key
 	return at;
 }
 
-/* A header's value may lie in the response that it was copied from. */
+/*
+ * Translates a header's value that lies within the response @from to the same place in the copy
+ * @to.
+ */
 static const char *moved(const char *value, const struct http_response *from,
 			 struct http_response *to)
 {

@@ -54,7 +54,7 @@ static const struct side_names single = { "query", "from", "until" };
 static const struct side_names left = { "leftQuery", "leftFrom", "leftUntil" };
 static const struct side_names right = { "rightQuery", "rightFrom", "rightUntil" };
 
-/* Both spellings of the argument are in use. */
+/* Reads the limit of nodes. Clients use both spellings of the argument. */
 static int read_max_nodes(struct rpc *rpc, struct request *rq)
 {
 	int r = arguments_int(rpc, "maxNodes", 0, PRUNE_MAX_NODES, &rq->max_nodes);

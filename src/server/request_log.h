@@ -41,5 +41,8 @@ DEFINE_FREEP(struct request_log, request_log_close)
 void request_log_add(struct request_log *log, const struct http_request *rq, int status,
 		     const struct http_response *rs, const struct rpc *rpc, int64_t ns);
 
-/* Appends a line without its end about a slow query: the question, what it read, how long. */
+/*
+ * Appends a line about a slow query, without a newline: its selection, how much it read, and how
+ * long it took.
+ */
 void request_log_describe(const struct rpc *rpc, int64_t ns, struct buf *out);

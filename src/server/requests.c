@@ -73,7 +73,7 @@ static bool shrink(struct server *s)
 	return true;
 }
 
-/* Before a request is refused, the store is shrunk. */
+/* Reserves memory; if there is no room, the store is shrunk before the second attempt. */
 static bool reserve(struct server *s, size_t bytes)
 {
 	return memory_budget_reserve(&s->memory, bytes) ||
@@ -124,7 +124,10 @@ static int claim(void *ctx, size_t bytes, struct err *err)
 			     err);
 }
 
-/* Called in the middle of an allocation, so the store, whose locks may be held, is not shrunk. */
+/*
+ * Reserves memory for a query. The store is not shrunk here, because this is called in the middle
+ * of an allocation, when the store's locks may be held.
+ */
 static bool reserve_heap(void *ctx, size_t bytes)
 {
 	struct server *s = ctx;

@@ -3,8 +3,8 @@
 
 /*
  * Encodes response messages as protobuf or proto3 JSON with the same calls. Errors of memory stick
- * to the buffer, which the caller checks once. Numbers are the message's field numbers in protobuf
- * and are ignored in JSON; names the reverse.
+ * to the buffer, which the caller checks once. @number is the field number in protobuf and is
+ * ignored in JSON; @name is the member's name in JSON and is ignored in protobuf.
  */
 #include <stdbool.h>
 #include <stddef.h>

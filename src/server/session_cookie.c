@@ -16,7 +16,7 @@ enum { NAME_LEN = 40, PORT_LEN = 5 };
 
 /*
  * Browsers send a cookie to all ports of a host (RFC 6265, 8.5). With the port in its name, servers
- * on one host do not replace each other's. It is that of the page's address, from Host.
+ * on one host do not replace each other's. The port is that of the page's address, as Host has it.
  */
 static void name_of(const struct http_request *rq, char out[NAME_LEN])
 {

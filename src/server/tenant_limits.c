@@ -6,10 +6,9 @@
  * looked at, so no thread fills buckets.
  *
  * When the table is full, the entry that was not used for the longest time is given to another
- * tenant, and its counts are added to those of "other". Its debts are forgotten, which gives a
- * client nothing that it could not have under a further name: rates limit tenants, and only
- * credentials that belong to one prevent that a client uses several. A linear search of at most
- * N_TENANTS names is a small part of a request.
+ * tenant, and its counts are added to those of "other". Its debts are dropped. This gives a client
+ * no advantage over using a further tenant's name, which only credentials that belong to one tenant
+ * can prevent. A linear search of at most N_TENANTS names is a small part of a request.
  */
 #include "server/tenant_limits.h"
 

@@ -48,8 +48,8 @@ int tenant_limits_charge(struct tenant_limits *t, const char *tenant, enum tenan
 
 /*
  * Returns NULL if the tenant has as many queries as it may, or a token that must be passed to
- * tenant_limits_end_query() exactly once, from any thread. The caller holds it while the complete
- * query waits for a worker and is computed, and not while its client sends or reads.
+ * tenant_limits_end_query() exactly once, from any thread. The caller holds it from when the query
+ * is complete until its response is computed, not while the client sends or reads.
  */
 void *tenant_limits_begin_query(struct tenant_limits *t, const char *tenant);
 void tenant_limits_end_query(struct tenant_limits *t, void *token);

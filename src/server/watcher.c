@@ -16,7 +16,7 @@
 
 #define LOOK_NS (1ull * CLOCK_SECOND_NS)
 
-/* A file that does not exist has zeros. */
+/* The properties by which a change is noticed; zeros for a file that does not exist. */
 struct state {
 	dev_t dev;
 	ino_t ino;
