@@ -27,5 +27,5 @@ struct alias_name {
 /* The number of underscores with which a name begins. */
 size_t alias_underscores(const struct alias_name *n);
 
-/* Is @a preferable to @b, given that both have the same binding? */
+/* Returns true if @a is preferable to @b, given that both have the same binding. */
 bool alias_name_is_better(const struct alias_name *a, const struct alias_name *b);

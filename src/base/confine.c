@@ -27,7 +27,7 @@ int confine_syscalls_of_all_threads(struct sock_filter *code, size_t n)
 		return -errno;
 	r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &prog);
 	if (r > 0)
-		return -EBUSY; /* the id of a thread with another filter */
+		return -EBUSY; /* the kernel returned the id of a thread that has another filter */
 	return r < 0 ? -errno : 0;
 }
 

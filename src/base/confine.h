@@ -59,7 +59,7 @@
 /* Sets no_new_privs and installs the filter of @n instructions. Returns 0 or -errno. */
 int confine_syscalls(struct sock_filter *code, size_t n);
 
-/* Installs it in all threads of this process, none of which may have a filter that others lack. */
+/* Does the same for all threads of this process, which must have equal filters so far. */
 int confine_syscalls_of_all_threads(struct sock_filter *code, size_t n);
 
 /*
@@ -75,8 +75,8 @@ int confine_read_only(void);
 int confine_drop_capabilities(uint64_t keep);
 
 /*
- * Has the next execve() keep the permitted capabilities, also for a user other than root. Returns 0
- * or -errno. It is async-signal-safe.
+ * Makes the next execve() keep the permitted capabilities, also for a user other than root. Returns
+ * 0 or -errno. It is async-signal-safe.
  */
 int confine_keep_capabilities(void);
 

@@ -15,7 +15,10 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 
-/* Clocks of file servers differ from that of this machine by less. */
+/*
+ * A larger difference between a file's time and this machine's clock is not explained by the clock
+ * of a file server.
+ */
 enum { SKEW_S = 60 };
 
 static int check_owner(int fd, const char *path, struct err *err)

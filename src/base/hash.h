@@ -31,7 +31,10 @@ static inline uint32_t hash_bytes(const void *data, size_t len)
 	return hash_seeded(hash_process_seed, data, len);
 }
 
-/* Murmur3's finalizer, behind the seed: a permutation of the words. */
+/*
+ * Combines @v with the seed and applies Murmur3's finalizer, which is a permutation of the 64-bit
+ * words.
+ */
 static inline uint64_t hash_mix(uint64_t v)
 {
 	v ^= hash_process_seed;
@@ -49,8 +52,8 @@ static inline uint32_t hash_u64(uint64_t v)
 }
 
 /*
- * Hashes two words of which either may be chosen. Their sum or exclusive or must not be hashed
- * instead: it is equal for as many pairs as one likes, whatever the seed.
+ * Hashes two words, either of which may be chosen by an attacker. Hashing their sum or exclusive or
+ * would not be enough: any number of pairs with an equal one can be found, whatever the seed is.
  */
 static inline uint32_t hash_pair(uint64_t a, uint64_t b)
 {

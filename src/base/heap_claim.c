@@ -33,7 +33,8 @@ void __wrap_free(void *p);
 static __thread struct heap_claim *current;
 
 enum {
-	AFTER_FAILURE = 64 << 10, /* bytes for the message about it */
+	AFTER_FAILURE =
+		64 << 10, /* bytes that may still be allocated after a failure, for its message */
 	PAGES_AT_ONCE = 4096,
 };
 
@@ -87,7 +88,7 @@ static void settle(struct heap_claim *c)
 	}
 }
 
-/* Reserving and releasing may allocate, which is not charged to the thread. */
+/* Reserves memory. Allocations that the callbacks make are not charged to the thread. */
 static bool reserve(struct heap_claim *c, size_t bytes)
 {
 	bool has_room;
@@ -109,7 +110,10 @@ static void release(struct heap_claim *c, size_t bytes)
 	current = c;
 }
 
-/* The step before is resident by now, so it is released once the next one is reserved. */
+/*
+ * Reserves the next step for small blocks, and then releases the previous one, which is resident by
+ * now.
+ */
 static bool grow_small(struct heap_claim *c, size_t len)
 {
 	if (c->small + (ptrdiff_t)len <= (ptrdiff_t)c->covered)

@@ -25,7 +25,7 @@ struct index {
 	uint32_t n_used;
 };
 
-/* Does the entry @id equal the key that @ctx describes? */
+/* Returns true if the entry @id equals the key that @ctx describes. */
 typedef bool (*index_eq_fn)(const void *ctx, uint32_t id);
 
 void index_fini(struct index *ix);

@@ -49,7 +49,7 @@ int json_read_end(struct json_read *j);  /* the end of the data */
 int json_read_key(struct json_read *j);
 int json_read_item(struct json_read *j);
 
-/* Is the last key or string @text? */
+/* Returns true if the last key or string is @text. */
 static inline bool json_read_is(const struct json_read *j, const char *text)
 {
 	return !__builtin_strcmp((const char *)j->text.data, text);

@@ -40,7 +40,7 @@ static int refill(struct lines *l)
 	return (int)n;
 }
 
-/* Is the whole buffer one line without its end? */
+/* Returns true if the whole buffer is one line without its end. */
 static bool is_full(const struct lines *l)
 {
 	return !l->start && l->len == LINES_BUF_LEN - 1;

@@ -68,7 +68,7 @@ static int open_special(struct outfile *f)
 	return f->fd < 0 ? -errno : 0;
 }
 
-/* A file without a name gets one by a link of /proc. */
+/* Creates a file without a name; give_name() links it later, by its path in /proc. */
 static int open_unnamed(struct outfile *f)
 {
 	const char *slash = strrchr(f->path, '/');
@@ -174,7 +174,10 @@ static int link_to(const struct outfile *f, const char *path)
 	return linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 ? -errno : 0;
 }
 
-/* A link does not replace a file, so that takes another name, which is renamed. */
+/*
+ * Gives the file its name. link() does not replace an existing file, so the file then gets a
+ * temporary name first, which is renamed.
+ */
 static int give_name(struct outfile *f)
 {
 	const char *slash = strrchr(f->path, '/');

@@ -9,7 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Is it one of the limits? The difference is 0 for the upper limit and 1 for the lower one. */
+/*
+ * Returns true if @v is one of the limits: the unsigned difference is 0 for the upper limit and 1
+ * for the lower one.
+ */
 static inline bool is_saturated(int64_t v)
 {
 	return (uint64_t)v - (uint64_t)INT64_MAX <= 1;

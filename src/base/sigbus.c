@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread inside sigbus_run() has a guard. The signal handler, which runs on the thread that
- * faulted, replaces the missing page by an anonymous page of zeros and marks the guard. A jump
- * out of the parser would leak its memory instead, as often as the owner of a file likes.
- * Signal handlers have no argument of their own, so the guard is thread-local, and the previous
- * action and the watched mappings are static. A mapping is complete before its owner is stored, and
- * the handler only compares owners, so it may run while a watch begins or ends.
+ * faulted, replaces the missing page by an anonymous page of zeros and marks the guard. A jump out
+ * of the parser would leak its memory, and the owner of a file could repeat that. Signal handlers
+ * have no argument of their own, so the guard is thread-local, and the previous action and the
+ * watched mappings are static. A mapping is complete before its owner is stored, and the handler
+ * only compares owners, so it may run while a watch begins or ends.
  *
  * Not covered are system calls on such memory (they return -EFAULT) and memory errors of the
  * hardware.

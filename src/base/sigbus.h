@@ -45,5 +45,8 @@ int sigbus_watch(const void *owner, const volatile void *at, size_t len);
 /* Ends the watch of all mappings of @owner, before they are unmapped. */
 void sigbus_unwatch(const void *owner);
 
-/* Was a page of the mapping @number, or of another one of its owner, missing? Any thread. */
+/*
+ * Returns true if a page of the mapping @number, or of another mapping of its owner, was missing.
+ * Any thread.
+ */
 bool sigbus_is_lost(int number);

@@ -42,8 +42,8 @@ size_t utf8_valid(const char *s, size_t len)
 
 /*
  * Ranges that no name needs and that make a line look like another one: control characters, marks
- * and overrides of the direction, ends of lines and paragraphs, and what is invisible or no
- * character at all. Joiners (U+200C, U+200D) are letters' own.
+ * and overrides of the direction, ends of lines and paragraphs, invisible characters and
+ * noncharacters. Joiners (U+200C, U+200D) are not among them, because some scripts need them.
  */
 static const struct {
 	uint32_t first, last;

@@ -27,5 +27,5 @@ void utf8_put(struct buf *out, const char *s, size_t len);
  */
 void utf8_put_line(struct buf *out, const char *s, size_t len);
 
-/* Would utf8_put_line() append @s unmodified? */
+/* Returns true if utf8_put_line() would append @s unmodified. */
 bool utf8_is_line(const char *s, size_t len);

@@ -19,7 +19,7 @@
 	size_t len;                                                                                \
 	size_t cap
 
-/* A larger array grows by a quarter: what it does not use is memory that may be reserved. */
+/* A larger array grows by a quarter, because its unused part counts as reserved memory. */
 enum { VEC_LARGE = 4 << 20 /* bytes */ };
 
 /*

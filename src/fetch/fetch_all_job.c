@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads take one URL after the other. A part is one packet, so they need no lock to send theirs.
- * The first URLs are begun first: a caller that lists those of slow responses before the others has
- * all of them under way.
+ * Threads take one URL after the other. Each part is one packet, so threads send their parts
+ * without a lock. The first URLs are begun first: a caller that lists those of slow responses
+ * before the others has all of them under way.
  */
 #include "fetch/fetch_all_job.h"
 
@@ -144,7 +144,9 @@ static void limit_stacks(void)
 	pthread_attr_destroy(&attr);
 }
 
-/* A thread that cannot be started leaves more URLs to the others; this one takes part. */
+/*
+ * Starts the threads and works with them. If some cannot be started, the others download more URLs.
+ */
 static void run(struct all *all)
 {
 	pthread_t threads[THREADS_MAX];

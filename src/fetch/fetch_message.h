@@ -46,7 +46,7 @@ int fetch_set_reply(struct fetch_reply *out, int r, const struct err *err);
 /* Returns @data as a reply if it is a valid one, else NULL. @result is that of the job. */
 const struct fetch_reply *fetch_check_reply(const void *data, size_t len, int result);
 
-/* Sends each of the URLs a request at the same time; the limits apply to each. No reply. */
+/* Requests all URLs at the same time. The limits apply to each URL. The job has no reply. */
 struct fetch_all_request {
 	uint64_t max_bytes;
 	uint32_t timeout_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The body comes in parts, not in a file that both processes can write: what was received and
- * checked can then not change afterwards.
+ * The body comes in parts rather than in a file that both processes can write, so that bytes cannot
+ * change after they were received and checked.
  */
 #include "fetch/fetcher.h"
 
@@ -213,7 +213,7 @@ static int encode_all(const struct fetch_all *q, uint32_t files, struct buf *out
 	return buf_error(out);
 }
 
-/* Ends the URLs that a process did not end, because it died or was none. */
+/* Ends the URLs that the process did not end because it died or could not be started. */
 static void batch_end(struct batch *b, int r, const char *why)
 {
 	role_exchange_end(b->exchange);
@@ -261,7 +261,10 @@ static void batch_start(struct batch *b, const struct fetch_all *q)
 		batch_end(b, r, err.msg[0] ? err.msg : strerror(-r));
 }
 
-/* Handles what has come. A process that has replied may still have left URLs without an end. */
+/*
+ * Handles the messages that have arrived. URLs that a process has not ended when it replies are
+ * ended here.
+ */
 static void batch_turn(struct batch *b)
 {
 	int r = role_exchange_poll(b->exchange, 0);
@@ -273,7 +276,10 @@ static void batch_turn(struct batch *b)
 	batch_end(b, r < 0 ? r : -EBADMSG, r < 0 ? strerror(-r) : "no result");
 }
 
-/* Waits for any of them, at most for POLL_MS, and handles what has come. False: all have ended. */
+/*
+ * Waits for messages of any batch, at most for POLL_MS, and handles them. Returns false when all
+ * batches have ended.
+ */
 static bool turn(struct batch *batches, size_t n)
 {
 	struct pollfd fds[FETCH_BATCHES_MAX];

@@ -25,7 +25,10 @@ struct role_launcher;
  * are borrowed. Returns 0 or -ENOMEM.
  */
 int fetcher_new(struct fetcher **out, const struct role *role, struct role_launcher *launcher);
-/* One with the same role and launcher and a process of its own. Returns the same. */
+/*
+ * Creates a fetcher with the role and launcher of @other and a process of its own. Returns the same
+ * values as fetcher_new().
+ */
 int fetcher_new_like(struct fetcher **out, const struct fetcher *other);
 /* Ends its process. No request may be under way. NULL is fine. */
 void fetcher_free(struct fetcher *f);
@@ -49,8 +52,8 @@ struct fetch {
 /**
  * fetcher_get() - send a GET request and receive the response
  *
- * Everything that @q points to is borrowed for the call. The caller throws away the pieces that
- * body() received before a failure.
+ * Everything that @q points to is borrowed for the call. The caller discards the pieces that body()
+ * received before a failure.
  *
  * Return: the status of the response, 100 to 999; -ETIMEDOUT; -EFBIG beyond max_bytes; -EPIPE if
  * the process died; -EAGAIN if none could be started; the negative result of body(); otherwise as
@@ -66,7 +69,7 @@ struct fetch_all {
 	const char *const *headers; /* "Name: value" */
 	size_t n_headers;           /* up to FETCH_HEADERS_MAX */
 	int files[FETCH_FILES];     /* memory files in PEM (pem.h); -1: none, the system's CAs */
-	unsigned int timeout_ms;    /* of each; failures to resolve names too */
+	unsigned int timeout_ms;    /* of each request, including the time to resolve its name */
 	uint64_t max_bytes;         /* of each body */
 	/* Receives the body of URL @index in pieces if its status is 200. */
 	void (*body)(void *ctx, size_t index, const void *data, size_t len);
@@ -82,11 +85,11 @@ enum { FETCH_BATCHES_MAX = 8 };
  * fetcher_get_all() - send GET requests to many URLs at the same time
  *
  * Sends the @n batches of @q, up to FETCH_BATCHES_MAX, each through a fetcher that no other one
- * uses, so that no process sees the credentials of a batch that is not its own. Everything that
- * @q points to is borrowed for the call. end() is called once for each URL, also after a failure of
- * all, unless the call was cancelled. Callbacks run in the caller's thread. Names are resolved,
- * redirects are followed to the same server only, and certificates are verified. The call ends
- * within half a second once another thread sets @cancelled.
+ * uses, so that no process sees the credentials of a batch that is not its own. Everything that @q
+ * points to is borrowed for the call. end() is called exactly once for each URL, even if a whole
+ * batch fails, unless the call is cancelled. Callbacks run in the caller's thread. Names are
+ * resolved, redirects are followed to the same server only, and certificates are verified. The call
+ * ends within half a second once another thread sets @cancelled.
  *
  * Return: 0; -ECANCELED; -EINVAL for a number of batches, URLs or headers beyond its limit.
  */

@@ -27,7 +27,10 @@ struct pem {
  * if it cannot be read; -ENOMEM.
  */
 int pem_open(struct pem *p, const char *path, struct err *err);
-/* Copies a private key and refuses a file to which other users have access. Returns the same. */
+/*
+ * Copies a private key; a file to which other users have access is refused. Returns the same values
+ * as pem_open().
+ */
 int pem_open_secret(struct pem *p, const char *path, struct err *err);
 void pem_close(struct pem *p);
 

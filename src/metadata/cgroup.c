@@ -6,8 +6,8 @@
  * same container has different paths under systemd, cgroupfs, nested runtimes and cgroup
  * namespaces.
  *
- * Every user may create cgroups below the unit of the own systemd instance. Containers and pods are
- * not recognized there, or a user's samples could appear as those of any container.
+ * Every user may create cgroups below the unit of their own systemd instance. Containers and pods
+ * are not recognized there, or a user's samples could appear as those of any container.
  */
 #include "metadata/cgroup.h"
 
@@ -112,7 +112,7 @@ static void find_pod(const char *s, size_t len, struct cgroup_owner *out)
 			for (char *p = out->pod_uid; *p; p++)
 				*p = *p == '_' ? '-' : *p;
 		} else if (n_left >= BARE_UID_LEN && hex_run(uid, n_left) == BARE_UID_LEN) {
-			/* static pods have a uid without separators */
+			/* a static pod has a uid without separators */
 			snprintf(out->pod_uid, sizeof(out->pod_uid), "%.*s", BARE_UID_LEN, uid);
 		}
 	}

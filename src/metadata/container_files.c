@@ -119,7 +119,7 @@ static void find_pod_logs(int root_fd, const char *uid, struct container_names *
 	}
 }
 
-/* The last resort: it has no names of pods and no namespaces. */
+/* The last resort, because this directory shows neither names of pods nor namespaces. */
 static void find_kubelet_pod(int root_fd, const char *uid, struct container_names *out)
 {
 	char path[128];

@@ -161,7 +161,7 @@ static void add_from_kubelet(struct containers *c, const struct cgroup_owner *ow
 		(void)kubelet_pods(c->kubelet, on_container, c, NULL);
 		e = table_get(&c->from_kubelet, key);
 	}
-	if (!e) /* for a container newer than the response, at least its pod is known */
+	if (!e) /* the container is newer than the response, but its pod may be known */
 		e = table_get(&c->from_kubelet, owner->pod_uid);
 	if (!e)
 		return;

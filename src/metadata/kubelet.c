@@ -203,7 +203,7 @@ static int read_port_member(struct json_read *j, void *ctx)
 	return r;
 }
 
-/* The container that is being read is the last one of the names. */
+/* The port belongs to the container that is being read, which is the last one of the names. */
 static int read_port(struct json_read *j, void *ctx)
 {
 	struct pod *p = ctx;

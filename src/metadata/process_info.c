@@ -381,7 +381,10 @@ static void *reader_main(void *arg)
 	return NULL;
 }
 
-/* One thread is enough to succeed; more only limit the effect of processes that block. */
+/*
+ * Succeeds if at least one thread starts. Further threads only limit the effect of processes that
+ * block.
+ */
 int process_info_store_start(struct process_info_store *s)
 {
 	int r = 0;

@@ -33,7 +33,9 @@ struct process_info {
 	char *exe;    /* as the process sees it; "" for a kernel thread */
 	char *cgroup; /* content of /proc/PID/cgroup, or of the parent's; "" if both were gone */
 	char *env[PROCESS_INFO_ENV_MAX]; /* values of the requested variables; NULL: not set */
-	/* False: env is empty, and exe is what process_info_store_note() received. */
+	/*
+	 * False: env is empty, and exe is the value that was passed to process_info_store_note().
+	 */
 	bool is_read;
 	/* It is being read. If neither this nor is_read is true, reading failed. */
 	bool is_pending;

@@ -196,7 +196,10 @@ static int parse_match(struct parser *in, struct rule *rule)
 	return r;
 }
 
-/* Words are counted by the kind of action; the list ends at the end of the line. */
+/*
+ * Parses an action; its kind determines the number of its words. The list of actions ends with the
+ * line.
+ */
 static int parse_action(struct parser *in, struct rule *rule)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules come from the operator, but what they match comes from processes. A glob that goes back to
- * its last star only is bounded for any text, which regular expressions and fnmatch() are not.
+ * Rules come from the operator, but what they match comes from processes. A glob that backtracks
+ * only to its last star takes bounded time for any text, unlike regular expressions and fnmatch().
  */
 #include "metadata/select_rules.h"
 

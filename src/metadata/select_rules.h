@@ -8,8 +8,8 @@
  *
  * A rule matches if all of its patterns do; one without patterns matches every process. The first
  * rule that matches decides. A process that no rule matches is profiled if there is an exclude
- * rule, or no rule at all; if all rules include, it is excluded. off-cpu=no of an include rule
- * excludes the process from what is recorded about waits.
+ * rule, or no rule at all; if all rules include, it is excluded. off-cpu=no in an include rule
+ * excludes the waits of the process.
  *
  * In a pattern * stands for any characters, slashes among them, and ? for one. A pattern with
  * blanks is put in double quotes, inside which \" and \\ stand for a quote and a backslash.
@@ -69,7 +69,7 @@ bool select_rules_includes(const struct select_rules *s, size_t i);
 /* Returns true if a rule matches @key. */
 bool select_rules_use(const struct select_rules *s, enum select_key key);
 
-/* The decision about a process of which nothing matches. */
+/* The decision about a process that no rule matches. */
 struct select_decision select_rules_default(const struct select_rules *s);
 
 struct select_decision select_rules_decide(const struct select_rules *s,

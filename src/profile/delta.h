@@ -14,7 +14,10 @@ struct profile;
 /* Sample types of a profile that profile_delta_join() accepts. */
 enum { PROFILE_DELTA_TYPES_MAX = 8 };
 
-/* Do values of this sample type ("alloc_space", "contentions") count since the program's start? */
+/*
+ * Returns true if values of this sample type ("alloc_space", "contentions") count since the
+ * program's start.
+ */
 bool profile_delta_is_cumulative(const char *type);
 
 /**
@@ -36,7 +39,7 @@ int profile_delta_join(struct profile **out, const struct profile *now,
  * @type: its number.
  *
  * A cumulative type gets the differences of its values. If their sum has fallen, the program was
- * restarted in between, and the values of the later profile are all that is known. A stack whose
+ * restarted in between, and the values of the later profile are used unmodified. A stack whose
  * value has fallen counts as unchanged, since Go estimates the values from samples.
  *
  * Return: 0 and a new profile, which may have no samples; -ENOMEM.

@@ -16,7 +16,10 @@ struct profile_location;
 /* The number of frames of a location: its lines, or 1 if it has none. */
 uint32_t profile_location_n_frames(const struct profile_location *l);
 
-/* Is frame @i inlined into frame @i + 1? All frames of a location but the last are. */
+/*
+ * Returns true if frame @i is inlined into frame @i + 1, as are all frames of a location but the
+ * last.
+ */
 bool profile_frame_inlined(const struct profile_location *l, uint32_t i);
 
 /*

@@ -305,7 +305,7 @@ static int adopt_sample_types(struct profile *p, const struct profile *from)
 								 : profile_add_types_of(p, from);
 }
 
-/* Adoption of types comes before the comparison, which it makes true. */
+/* An empty profile adopts the types before they are compared, so that they match. */
 static int merge_all(struct merge *m)
 {
 	static int (*const steps[])(struct merge *) = {

@@ -8,8 +8,8 @@
  * Ids that callers pass are checked here, so that readers of a profile need not check them.
  * Nothing is ever removed: each window of sampling gets a new profile.
  *
- * Merging equal samples at once bounds a profile by its distinct stacks and label sets
- * rather than by time. Timestamps are the exception, since each of them is kept.
+ * Merging equal samples at once bounds the size of a profile by its distinct stacks and label sets
+ * rather than by time, except that each timestamp is stored.
  */
 #include "profile/profile.h"
 
@@ -144,7 +144,7 @@ static int add_unsafe_string(struct profile *p, const char *s, size_t len, uint3
 	return r < 0 ? r : strtab_add(p->strings, (const char *)line.data, line.len, out_id);
 }
 
-/* The only place where a string enters a profile. */
+/* All strings of a profile are added here, so this is where they are made safe. */
 int profile_add_string(struct profile *p, const char *s, size_t len, uint32_t *out_id)
 {
 	if (!utf8_is_line(s, len))

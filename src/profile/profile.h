@@ -15,8 +15,8 @@
  * profile is still consistent, but the entry that was being added may be incomplete.
  *
  * Strings come from symbol tables, uploads and names of processes, which anybody may have written.
- * Each is stored as one line that is safe on a terminal (utf8_put_line()), so that no writer and no
- * command has to take care of that.
+ * Each is stored as one line that is safe on a terminal (utf8_put_line()), so that writers and
+ * commands need not sanitize strings.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ struct profile_location {
 
 /*
  * Either @str or @num is the value: a label with a text loses its number when it is added. The text
- * "" cannot be a value, for id 0 means that there is none.
+ * "" cannot be a value, because string id 0 means that there is no text.
  */
 struct profile_label {
 	uint32_t key; /* string id */
@@ -138,7 +138,10 @@ const struct profile_meta *profile_meta_const(const struct profile *p);
  */
 int profile_add_sample_type(struct profile *p, const char *type, const char *unit);
 
-/* Adds the sample types of @from behind those that @p has. Returns the same. */
+/*
+ * Adds the sample types of @from after those of @p. Returns the same values as
+ * profile_add_sample_type().
+ */
 int profile_add_types_of(struct profile *p, const struct profile *from);
 
 /*
@@ -254,7 +257,9 @@ uint32_t profile_n_samples(const struct profile *p);
 struct profile_sample profile_sample(const struct profile *p, uint32_t i);
 size_t profile_bytes(const struct profile *p); /* memory in bytes, for budgets */
 
-/* Have both profiles the same sample types, by names and units, in the same order? */
+/*
+ * Returns true if both profiles have the same sample types, by names and units, in the same order.
+ */
 bool profile_has_types_of(const struct profile *a, const struct profile *b);
 
 /* The sum of a sample type's values, or the limit of int64_t that it exceeds. */

@@ -12,7 +12,7 @@
 #include "fetch/secret_file.h"
 #include "metadata/select_rules.h"
 
-/* An option as it is written; members point into the copy of its text. */
+/* The words of an option; members point into the copy of its text. */
 struct words {
 	char *text; /* the copy; it begins with the origin */
 	const char *bearer, *basic;
@@ -137,7 +137,7 @@ static int open_files(struct scrape_auth *a, const struct words *w, struct err *
 	return r;
 }
 
-/* Uses the files once, so that a wrong one is an error when the configuration is read. */
+/* Reads the files once, so that an unusable one is reported when the configuration is read. */
 static int try_files(struct scrape_auth *a, struct err *err)
 {
 	_cleanup_(scrape_credentials_fini) struct scrape_credentials c = { 0 };

@@ -4,13 +4,13 @@
 /*
  * Credentials for programs that are scraped, by option: "ORIGIN KEY=FILE...". ORIGIN is a pattern
  * for SCHEME://HOST:PORT, in which * stands for any characters and ? for one; the first that
- * matches a target decides. So credentials go to the servers that the administrator has named,
- * whoever else lists targets: service discovery, the annotations of pods. Keys are bearer-file,
- * basic-file, ca-file, cert-file and key-file.
+ * matches a target decides. So credentials are sent only to servers that the administrator has
+ * named, even if service discovery or the annotations of pods list other targets. Keys are
+ * bearer-file, basic-file, ca-file, cert-file and key-file.
  *
  * Secrets are read for each request and stored nowhere; errors name the file. Each entry has a
- * fetcher, since a process that downloads may be in the hands of a server: it has no credentials
- * but those of the servers that it connects to. One thread.
+ * fetcher of its own, because a server may compromise the process that downloads; that process then
+ * has only the credentials of the servers to which it connects. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,8 +43,8 @@ void scrape_auths_fini(struct scrape_auths *a);
 int scrape_auth_check(const char *text, struct err *err);
 
 /*
- * Adds the entry of an option, after it has read the files. @like: its fetcher is one like this.
- * Returns 0; -EINVAL with the reason; -ENOMEM.
+ * Adds the entry of an option after reading its files once. @like is the fetcher that the entry's
+ * own one is modelled on (fetcher_new_like()). Returns 0; -EINVAL with the reason; -ENOMEM.
  */
 int scrape_auths_add(struct scrape_auths *a, const char *text, const struct fetcher *like,
 		     struct err *err);

@@ -15,7 +15,8 @@
 
 enum {
 	FILE_MAX = 1 << 20,
-	SLACK_SHARE = 10, /* of an interval, as divisor: timed profiles end earlier by it */
+	SLACK_SHARE =
+		10, /* as divisor: timed profiles end this part of an interval before its end */
 };
 
 static const uint64_t SLACK_MIN_NS = CLOCK_SECOND_NS, SLACK_MAX_NS = 3ULL * CLOCK_SECOND_NS;

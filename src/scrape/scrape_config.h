@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A configuration of what is scraped, and the targets that it has at the moment. One thread. */
+/* The configuration of scraping, and its current targets. One thread. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,8 +40,8 @@ struct scrape_config {
 };
 
 /*
- * Checks and copies a configuration. A wrong file is an error now; later it may be one that is
- * being written. Returns 0; -EINVAL with the reason in @err; -errno; -ENOMEM.
+ * Checks and copies a configuration. An invalid file is an error now; later it is not, because it
+ * may just be being written. Returns 0; -EINVAL with the reason in @err; -errno; -ENOMEM.
  */
 int scrape_config_new(struct scrape_config **out, const struct scrape_config_opts *from,
 		      struct err *err);

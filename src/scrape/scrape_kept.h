@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The last body of each cumulative profile, as it came, until the next one has come. They and the
- * bodies that are arriving share a limit of memory. One thread.
+ * The last body of each cumulative profile, unmodified, until the next one has arrived. Stored
+ * bodies and those that are arriving share a limit of memory. One thread.
  */
 #include <stdint.h>
 
@@ -27,7 +27,7 @@ void scrape_kept_fini(struct scrape_kept *k);
 /* The body of @url; NULL: none. Valid until the next change. */
 const struct scrape_body *scrape_kept_find(const struct scrape_kept *k, const char *url);
 
-/* The program is still a target in @round. */
+/* Notes that the program is still a target in @round. */
 void scrape_kept_use(struct scrape_kept *k, const char *url, uint64_t round);
 
 /*

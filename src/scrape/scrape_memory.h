@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * The memory that scraping takes at most, of which the limits of its parts are shares: bodies that
- * arrive or are kept, three profiles (one being read, two being sent), the reader, the process
- * that downloads.
+ * The limit of the memory that scraping uses, and the shares of its parts: bodies that arrive or
+ * are kept, three profiles (one being read, two being sent), the reader, the process that
+ * downloads.
  */
 enum {
 	SCRAPE_BODIES_BYTES = 8 << 20,

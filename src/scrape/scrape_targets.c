@@ -42,8 +42,8 @@ static bool is_printable(const char *s, size_t len)
 }
 
 /*
- * The host must be one, and nothing more: which credentials are sent depends on it
- * (scrape_auth.h).
+ * Checks that @host is a host name or address and nothing more, because the choice of credentials
+ * depends on it (scrape_auth.h).
  */
 static int check_host(const char *host, struct err *err)
 {

@@ -5,10 +5,10 @@
  * Programs whose profiles are scraped: a base URL and labels each. They come from options,
  * "URL [LABEL=VALUE]...", and from files in the format of Prometheus's file_sd_config, in JSON:
  *
- *	[{"targets": ["10.0.0.7:6060"], "labels": {"service_name": "shop", "__scheme__": "https"}}]
+ * 	[{"targets": ["10.0.0.7:6060"], "labels": {"service_name": "shop", "__scheme__": "https"}}]
  *
- * of whose labels with __ only __scheme__ and __address__ have a meaning; others are for rules and
- *are omitted from profiles. One thread.
+ * Labels that begin with __ are for rules and are omitted from profiles; __scheme__ and __address__
+ * are also parts of the URL. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -42,8 +42,8 @@ int scrape_targets_add(struct scrape_targets *t, const char *text, struct err *e
 int scrape_target_check(const char *text, struct err *err);
 
 /*
- * Adds a target with copies of @labels, or types to one of that URL. Returns 0; -EINVAL if @url is
- * not one; -ENOMEM.
+ * Adds a target with copies of @labels, or adds @types to the target that has this URL. Returns 0;
+ * -EINVAL if @url is not one; -ENOMEM.
  */
 int scrape_targets_add_url(struct scrape_targets *t, const char *url, uint32_t types,
 			   const struct metadata_labels *labels);

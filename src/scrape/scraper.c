@@ -118,7 +118,7 @@ static void say(struct scraper *s, const char *what, const char *why)
 	s->opts.log(s->opts.ctx, line);
 }
 
-/* A target is logged when it begins to fail, once. */
+/* Logs a failure once, when the target begins to fail. */
 static void note_failure(struct scraper *s, const struct request *q, enum scrape_result result,
 			 const char *why)
 {
@@ -327,7 +327,10 @@ static int export_profile(struct scraper *s, const struct request *q, struct pro
 	return 0;
 }
 
-/* Exports the profile of each sample type. A profile without samples says that nothing happened. */
+/*
+ * Exports the profile of each sample type. A profile without samples is exported too, because it
+ * shows that nothing happened.
+ */
 static int export_types(struct scraper *s, const struct request *q, struct profile_types *t,
 			int64_t duration_ns)
 {
