@@ -230,7 +230,7 @@ static int add_row(struct machine *m)
 			   .discriminator = m->discriminator & DWARF_DISCRIMINATOR_MAX,
 			   .line = m->line };
 
-	m->discriminator = 0; /* it holds for one row (6.2.5.1) */
+	m->discriminator = 0; /* a discriminator applies to one row (6.2.5.1) */
 	if (!m->open) {
 		m->open = true;
 		m->unsorted = false;

@@ -152,7 +152,7 @@ static int load_named(struct dwarf_sections *s, enum dwarf_section id, const cha
 	return r == -ENOTSUP ? load_compressed(s, id, index, max_heap, err) : r;
 }
 
-/* A section that is absent, or present in another file only, is not an error. */
+/* Loads a section. A section that is absent, or only in another file, is not an error. */
 static int load(struct dwarf_sections *s, enum dwarf_section id, size_t max_heap, struct err *err)
 {
 	static const char *const tails[] = { "", ".dwo" };

@@ -57,7 +57,8 @@ static int close_until(struct sweep *s, uint64_t addr)
 		int r;
 
 		if (hi < s->pos)
-			continue; /* It overlapped one that ended later and is closed already. */
+			continue; /* it overlapped an interval that ended later, and is closed
+				     already */
 		s->pos = hi;
 		/* If intervals overlap without nesting, those below may have ended earlier. */
 		while (s->open.len && s->open.data[s->open.len - 1].hi <= hi)

@@ -130,7 +130,8 @@ int eh_frame_functions_around(const struct elf_image *img, uint64_t vaddr,
 			*out = (struct eh_frame_around){ true, start, end };
 			return 0;
 		}
-		a.lo = r == 0 ? end : start; /* where it ends is unknown without its FDE */
+		a.lo = r == 0 ? end
+			      : start; /* without its FDE, the end of the function is unknown */
 	}
 	if (rank < t.n)
 		a.hi = entry_start(&t, rank);

@@ -7,12 +7,12 @@
  * gap's length however many addresses are looked up.
  *
  * Decoding takes 12 ms per MiB, and Bun has 81 MiB without CFI. A gap is therefore divided in
- * parts, when an address in one is looked up. The division of a part begins well before it, where
- * a function probably begins: a function that was divided there wrongly still ends at its end, and
- * the next ones have their real starts.
+ * parts, when an address in one is looked up. The division of a part starts well before the part,
+ * where a function probably begins. Even if that guess is wrong, the division finds the end of the
+ * function, and from there on the real starts.
  *
- * Where it errs, it divides a function in two rather than joining two: a symbol without a size must
- * not name the functions after it.
+ * In doubt, it divides one function in two rather than joining two, because a symbol without a size
+ * must not name the functions after it.
  */
 #include "elf/function_extents.h"
 
@@ -229,8 +229,9 @@ static bool follows_branch(const struct elf_span *code, size_t at)
 }
 
 /*
- * A function probably begins at @at: it is aligned, and padding or the end of another precedes,
- * which may be a tail call or a call of a function that does not return.
+ * True if a function probably begins at @at: the address is aligned, and padding or the end of
+ * another function precedes it, which may be a tail call or a call of a function that does not
+ * return.
  */
 static bool looks_like_start(const struct elf_span *code, size_t at)
 {

@@ -2,8 +2,8 @@
 /*
  * A table ends with two words of 32 bits: the type of the object whose code follows, a small
  * number, and the distance to the objects that it refers to, or 0. Before them are 8 bytes or more
- * that describe the layout. Tables are aligned to 8 bytes. Code has no such number there: an
- * operand of 32 bits would have to be both that small and aligned.
+ * that describe the layout. Tables are aligned to 8 bytes. Code rarely looks like that, because it
+ * would need a 32-bit operand that is both this small and aligned.
  */
 #include "elf/info_table.h"
 

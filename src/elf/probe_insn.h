@@ -25,8 +25,8 @@ bool probe_insn_find(const uint8_t *code, size_t len, uint32_t *out_off);
 typedef bool (*probe_insn_jump_fn)(void *ctx, int64_t away);
 
 /*
- * Does the function, whose code is the @len bytes at @code, only forward its calls? It never
- * returns by itself or jumps to an unknown address, and for one of its jumps to another function
- * @fn returns true.
+ * Returns true if the function whose code is the @len bytes at @code only forwards its calls: it
+ * never returns by itself or jumps to an unknown address, and @fn returns true for one of its jumps
+ * to another function.
  */
 bool probe_insn_forwards(const uint8_t *code, size_t len, probe_insn_jump_fn fn, void *ctx);

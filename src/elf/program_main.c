@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The start-up code is hand-written assembly that has hardly changed in decades, so it is compared
- * instruction by instruction, up to the call of __libc_start_main(): what else may be there is
- * listed. Linkers load the address of main() in several ways, also through the GOT, where a
- * relocation has it. Any other instruction means that main() is unknown.
+ * instruction by instruction, up to the call of __libc_start_main(), with a list of the
+ * instructions that may occur. Linkers load the address of main() in several ways, also through the
+ * GOT, where a relocation has it. Any other instruction means that main() is unknown.
  */
 #include "elf/program_main.h"
 
@@ -35,7 +35,7 @@ static bool cursor_init(struct cursor *c, const struct elf_image *img, uint64_t 
 
 	*c = (struct cursor){ .img = img };
 	while (len >= CODE_MIN && elf_image_at_vaddr(img, vaddr, len, &c->code) < 0)
-		len /= 2; /* it may be the last code of a small program */
+		len /= 2; /* the code may be at the end of a small program */
 	return len >= CODE_MIN;
 }
 
@@ -290,8 +290,8 @@ static void arm64_skip_landing(struct cursor *c)
 }
 
 /*
- * Static programs pass __wrap_main() behind the start-up code, which only jumps to main(). A main()
- * elsewhere may begin with a jump, too.
+ * Static programs pass __wrap_main(), which follows the start-up code and only jumps to main(). A
+ * function at another place is main() itself, even if it begins with a jump.
  */
 static uint64_t arm64_skip_wrapper(struct cursor *c, uint64_t found)
 {

@@ -15,7 +15,7 @@ enum elf_symtab_source {
 	ELF_DYNSYM = 1u << 1,
 };
 
-/* One table; borrows from its image. The fields are internal. */
+/* One table; borrows from its image. Its fields are private to rawsym.c. */
 struct elf_rawsyms {
 	struct elf_span entries;
 	struct elf_span strs;

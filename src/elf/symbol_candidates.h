@@ -47,7 +47,10 @@ struct candidates_range {
 struct candidates {
 	const struct elf_image *img;
 	struct err *err;
-	/* Called for each candidate; @size is not clipped yet. NULL: all are collected in all. */
+	/*
+	 * Called for each candidate; @size is not clipped yet. NULL: candidates are appended to the
+	 * member all.
+	 */
 	int (*take)(struct candidates *cs, struct candidate c, uint64_t size);
 	void *ctx;
 	struct function_extents *extents; /* NULL until a symbol without a size was met */

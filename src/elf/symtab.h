@@ -29,8 +29,8 @@ struct elf_symbol {
  * elf_symtab_load() - read, sort and deduplicate function symbols
  *
  * Loads functions, indirect functions and assembler labels in executable sections (labels only
- * where no function with a size is). @sources is a set of enum elf_symtab_source; later ones only
- * fill what earlier ones do not cover. The table keeps no reference to @img. PLT stubs are
+ * where there is no function with a size). @sources is a set of enum elf_symtab_source; later ones
+ * only fill what earlier ones do not cover. The table keeps no reference to @img. PLT stubs are
  * named "name@plt" if the file has relocations for them: those of other files' functions with
  * ELF_DYNSYM, those of its own indirect functions with the source that has their symbols. A file
  * whose table is in a separate debug file has its own @sources; load one table per file.

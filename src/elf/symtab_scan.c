@@ -4,7 +4,7 @@
  * the table's best level, with a size and a name, the sorted table would contain it too, since
  * nothing excludes it: it is the result if it covers the address, and if no other symbol covers the
  * address either, there is none. In all other cases (labels, symbols without a size, nested
- * functions, PLT stubs) the result depends on more, and only the sorted table knows it.
+ * functions, PLT stubs) the result depends on other symbols and requires the sorted table.
  *
  * Addresses between two requested ones share a slot, that of the next requested one; it holds the
  * last start seen in it and all symbols there.

@@ -18,7 +18,7 @@
 enum {
 	NAME_MAX_BYTES = 48,
 	CODE_BYTES = 64,          /* of a function that are examined */
-	FUNCTION_BYTES = 1 << 16, /* more than any of these has */
+	FUNCTION_BYTES = 1 << 16, /* larger than any of these functions */
 };
 
 struct known {
@@ -26,7 +26,7 @@ struct known {
 	uint32_t kind;
 };
 
-/* With any of the prefixes below, or none. */
+/* The functions, whose names may have one of the prefixes below. */
 static const struct known functions[] = {
 	{ "malloc", ALLOC_SIZE_0 },
 	{ "calloc", ALLOC_PRODUCT },
@@ -116,7 +116,7 @@ struct search {
 	size_t n_stubs;
 };
 
-/* Each of these allocators has a function that the C library has not. */
+/* Returns true for a name that only a replacement allocator defines, not the C library. */
 static bool is_of_replacement(const char *name, size_t len)
 {
 	return is_name(name, len, "mallocx") || is_name(name, len, "_rjem_mallocx") ||
@@ -228,7 +228,7 @@ struct alias {
 	const struct allocator_function *f;
 };
 
-/* Does a jump lead to another function of the allocator, or to its PLT stub? */
+/* Returns true if a jump leads to another function of the allocator, or to its PLT stub. */
 static bool leads_to_another(void *ctx, int64_t away)
 {
 	const struct alias *a = ctx;

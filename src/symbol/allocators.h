@@ -16,8 +16,8 @@ enum { ALLOCATOR_FUNCTIONS_MAX = 48 };
 enum {
 	ALLOCATOR_STEPPED = 1u << 0, /* the kernel single-steps the instruction of the probe */
 	/*
-	 * It may throw an exception, which does not pass a probe at its return; so that must not be
-	 * probed.
+	 * The function may throw an exception. Unwinding cannot pass a probe at a return, so this
+	 * one must not be probed.
 	 */
 	ALLOCATOR_THROWS = 1u << 1,
 };

@@ -11,7 +11,7 @@
 
 enum { ATTEMPTS_MAX = 32 };
 
-/* The file must have one of both. */
+/* A candidate must have the build id or the CRC. */
 struct proof {
 	struct elf_build_id id; /* no bytes: any file is right unless @link is set */
 	const char *link;

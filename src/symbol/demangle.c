@@ -162,7 +162,7 @@ static bool is_rust_legacy(const char *raw)
 
 /*
  * libiberty accepts only a hash of at least five different digits, which one in 10,000 does not
- * have. As its result is without the hash, another one serves.
+ * have. The result does not contain the hash, so another hash is passed instead.
  */
 static char *demangle_rust_legacy(const char *raw)
 {

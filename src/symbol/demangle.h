@@ -18,7 +18,7 @@ enum demangle_mode {
 	DEMANGLE_NO,
 };
 
-/* How the symbols are encoded that do not show it by their prefix. */
+/* The encoding of symbols that have no prefix which shows it. */
 enum demangle_scheme { DEMANGLE_BY_PREFIX, DEMANGLE_ADA, DEMANGLE_HASKELL };
 
 enum { DEMANGLE_RAW_MAX = 8 * 1024, DEMANGLE_OUT_MAX = 32 * 1024 };

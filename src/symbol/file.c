@@ -333,7 +333,7 @@ static bool is_ada(const struct symbol_file *f, const struct elf_rawsyms *syms)
 	       elf_symbol_lookup(f->img, ELF_SYMTAB, "adafinal", &sym) == 0;
 }
 
-/* The code of each lazy value of Haskell refers to this. */
+/* Returns true if the file has a symbol to which the code of each lazy value of Haskell refers. */
 static bool is_haskell(const struct elf_rawsyms *syms)
 {
 	return has_text(&syms->strs, "stg_upd_frame_info");
@@ -408,7 +408,7 @@ struct start_job {
 	bool ends_contexts;
 };
 
-/* GHC's runtime, which is in C, has CFI. */
+/* Returns true for code of Haskell: it has no CFI, unlike GHC's runtime, which is written in C. */
 static bool is_haskell_code(struct symbol_file *f, uint64_t vaddr)
 {
 	return f->has_haskell && !function_extents_in_eh_frame(f->extents, vaddr);

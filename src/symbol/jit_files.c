@@ -13,8 +13,8 @@
 #include "symbol/jit_process.h"
 
 /*
- * Root may write the file before the program becomes another user. One that this user may not read
- * is none that a program left for its own profile: a user can bind-mount root's files to this path.
+ * The file may belong to root, who may write it before the program becomes another user. It must
+ * then be readable for everybody, because a user can bind-mount any of root's files to this path.
  */
 static bool is_trusted(const struct stat *st, uid_t owner)
 {

@@ -39,6 +39,6 @@ void jit_places_reset(struct jit_places *p);
 /* The index of the first address that is not below @addr. */
 size_t jit_places_from(const struct jit_places *p, uint64_t addr);
 
-/* Puts a function without a line at all addresses in [@start, @start + @size). */
+/* Sets the function of all addresses in [@start, @start + @size), without a line. */
 void jit_places_put(struct jit_places *p, uint64_t start, uint64_t size,
 		    const struct jit_text *name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel's own code never changes, so an address in it is answered at once. For any other, the
- * names of modules with their places, and the number of changes of BPF programs, are compared with
+ * The kernel's own code never changes, so its symbols are returned at once. For any other address,
+ * the names and places of modules, and the number of changes of BPF programs, are compared with
  * those of the last reading, at most once per second.
  */
 #include "symbol/kernel_symbols.h"

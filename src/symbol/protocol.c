@@ -97,8 +97,8 @@ static void put_string(struct buf *b, const char *s, size_t max)
 }
 
 /*
- * The other side may be compromised, so the length is checked against the packet, and the text must
- * end exactly there.
+ * The other side may be compromised, so the length is checked against the packet, and the NUL must
+ * be exactly where the length says.
  */
 static const char *get_string(struct dwarf_cursor *c, size_t max)
 {

@@ -48,7 +48,10 @@ enum protocol_flag {
 	PROTOCOL_FLAGS_ALL = 7,
 };
 
-/* The symbolizer keeps nothing that a request depends on: any of them may be the first one. */
+/*
+ * The settings of a request. Requests do not depend on earlier ones, because the symbolizer may
+ * have been restarted.
+ */
 struct protocol_config {
 	uint64_t key;           /* identifies the file; never reused */
 	uint64_t table_bytes;   /* limit on symbol tables */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A batch is resolved by one request. This process has only names of its own to add: for addresses
- * that the worker has no name for.
+ * A batch is resolved by one request. For addresses without a name in the worker, this process
+ * makes a name that shows the reason.
  */
 #include "symbol/symbolizer.h"
 
@@ -270,7 +270,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Reports that an address has no name, by a name that shows why. */
+/* Reports an address without a symbol, with a name that shows the reason. */
 static int report_missing(struct batch *b, size_t i, enum symbol_missing why, uint64_t start)
 {
 	const char *file = base_name(b->f->path);
@@ -374,7 +374,7 @@ static int ask_worker(struct batch *b, enum symbolizer_address kind)
 	return r;
 }
 
-/* Reports the addresses that the worker did not answer; @error is its failure or 0. */
+/* Reports the addresses for which the worker sent no result; @error is its failure or 0. */
 static int report_remaining(struct batch *b, int error)
 {
 	enum symbol_missing why = !error                 ? SYMBOL_NONE

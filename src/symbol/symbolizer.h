@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Symbolizes addresses in files. For each address, the first source that has
- * a symbol is used: Go's pclntab (which includes inlined calls and lines), the
- * file's .symtab, .gnu_debugdata, the separate debug file's .symtab, .dynsym.
- * DWARF from the file or its debug file adds inlined calls and lines.
+ * Symbolizes addresses in files. For each address, the first source that has a symbol is used: Go's
+ * pclntab and DWARF from the file or its debug file, both with inlined calls and lines;
+ * .gnu_debugdata or the debug file's .symtab; the file's .symtab; .dynsym. A name in DWARF or a
+ * debug file may still give way to the public name in the file's own tables (worker_resolve.c).
  *
  * Files are interpreted in another process (worker.h). This one opens them,
  * passes their descriptors and checks what it receives. A caller adds each file
@@ -29,8 +29,8 @@ struct symbolizer;
 
 struct symbolizer_opts {
 	enum demangle_mode demangle;
-	bool no_dwarf;              /* symbol tables only: no lines or inlined calls */
-	bool name_all;              /* addresses without a name get one of the file's name */
+	bool no_dwarf; /* symbol tables only: no lines or inlined calls */
+	bool name_all; /* addresses without a symbol get a name that is made of the file's name */
 	size_t memory_bytes;        /* limit on symbol tables in the worker; 0: 64 MiB */
 	size_t worker_memory_bytes; /* limit on the worker's heap; 0: 256 MiB */
 	unsigned int timeout_ms;    /* limit on a batch in the worker; 0: 10 s */
@@ -93,8 +93,8 @@ DEFINE_FREEP(struct symbolizer, symbolizer_free)
 int symbolizer_add_file(struct symbolizer *s, const struct symbolizer_file *f, uint32_t *out_id);
 
 /*
- * Returns what the file @id says about itself, borrowed until its release; NULL if the worker could
- * not read it.
+ * Returns the facts about the file @id, borrowed until its release; NULL if the worker could not
+ * read it.
  */
 const struct symbol_facts *symbolizer_facts(struct symbolizer *s, uint32_t id);
 

@@ -18,7 +18,7 @@
 #include "roles/role.h"
 
 enum {
-	FAILURES_MAX = 2, /* in succession, at one level */
+	FAILURES_MAX = 2, /* consecutive failures at one level */
 	STARTS_MAX = 5,   /* attempts to start a child, each after a longer pause */
 	START_WAIT_MS = 2000,
 	UNAVAILABLE_MS = 1000, /* pause after them */
@@ -237,8 +237,8 @@ static int exchange(struct batch *b, bool *out_started)
 }
 
 /*
- * Starts a child as often as it takes. Returns the same values as exchange(); -EAGAIN if none can
- * be started.
+ * Sends the request, starting a child up to STARTS_MAX times. Returns the same values as
+ * exchange(); -EAGAIN if none can be started.
  */
 static int exchange_with_child(struct batch *b)
 {
@@ -261,7 +261,7 @@ static int exchange_with_child(struct batch *b)
 
 /* ---- trust --------------------------------------------------------------------------- */
 
-/* When the time has come, all is tried again, once. */
+/* After the pause, one attempt with all debug information is allowed again. */
 static void reconsider(struct symbol_worker_trust *t)
 {
 	if (t->level == SYMBOL_WORKER_ALL || clock_monotonic_ns() < t->retry_ns)

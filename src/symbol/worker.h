@@ -6,9 +6,10 @@
  * bytes of the files that are symbolized (roles/sandbox.h, SANDBOX_READER). It is started when it
  * is first needed, and again after a crash, a timeout or an invalid message. Not thread-safe.
  *
- * A file of which it dies twice is read once more without debug information; if it still dies
- * twice, the file is given up. Both are tried again later, after a time that doubles from a second
- * (after a timeout: from a minute) to a quarter of an hour, and are forgiven with the next success.
+ * If it dies twice while it reads a file, the file is read without debug information; if it still
+ * dies twice, the file is given up. Reading everything is tried again after a pause that doubles
+ * from a second (after a timeout: from a minute) to a quarter of an hour; a success resets the
+ * history.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,8 +58,9 @@ enum symbol_worker_level {
 /* The history of a file, owned by the caller. Zero it. */
 struct symbol_worker_trust {
 	enum symbol_worker_level level;
-	unsigned int n_failures;        /* in succession, at this level */
-	uint64_t retry_ns, back_off_ns; /* when all is tried again, if that is not read now */
+	unsigned int n_failures; /* in succession, at this level */
+	uint64_t retry_ns,
+		back_off_ns; /* when everything is tried again, and the pause before that */
 };
 
 /* A request. */

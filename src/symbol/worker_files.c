@@ -203,7 +203,7 @@ size_t worker_files_table_bytes(const struct worker_files *fs)
 	return bytes;
 }
 
-/* Something that files hold, in bytes, and how a file is freed of it. */
+/* A resource that files hold: how many bytes of it, and how to free it. */
 struct holding {
 	size_t (*bytes)(const struct worker_file *f);
 	void (*drop)(struct worker_file *f);
@@ -305,7 +305,7 @@ struct worker_file *worker_files_get(struct worker_files *fs, uint64_t key)
 {
 	struct worker_file *f = NULL;
 
-	/* the one that was added last is the most likely */
+	/* the file that was added last is the most likely one */
 	for (size_t i = fs->files.len; i-- > 0 && !f;)
 		if (fs->files.data[i]->key == key)
 			f = fs->files.data[i];

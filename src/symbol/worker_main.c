@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The symbolizer's side: jobs that read files of other programs and reply with names. Nothing that
- * is kept between two jobs is needed by the next one, so it may be killed at any time.
+ * The symbolizer's side: jobs that read files of other programs and reply with names. No job
+ * depends on data that an earlier one left, so the process may be killed at any time.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -244,7 +244,7 @@ static int resolve_unread(struct batch *b, const struct profile_location *l, boo
 	if (info->is_elf || info->fd < 0)
 		snprintf(name, sizeof(name), "[%.255s+0x%llx]", base_name(info->path),
 			 (unsigned long long)l->address);
-	else /* nothing shows where its functions begin (SBCL's core) */
+	else /* no source shows where the functions of this file begin (SBCL's core) */
 		snprintf(name, sizeof(name), "[%.255s]", base_name(info->path));
 	return add_unnamed(b, l, name, why, w);
 }
@@ -454,7 +454,10 @@ static int resolve_one(struct batch *b, struct frame_location *w)
 	}
 }
 
-/* Has the files of runtimes read for all addresses of generated code among @words. */
+/*
+ * Reads the files in which runtimes describe their generated code, for all such addresses among
+ * @words.
+ */
 static int look_up_generated(struct frame_symbols *l, const struct frame_location *words, size_t n)
 {
 	struct {

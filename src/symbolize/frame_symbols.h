@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Translates frame words (bpf/shared/abi.h) into pprof locations: mapping, address and
- * functions. Words are passed in batches, because the native symbolizer works file by file.
- * Knowledge about files, the kernel and native addresses is cached between batches.
- * It does not count or group samples: symbolize.h does.
+ * Translates frame words (bpf/shared/abi.h) into pprof locations: mapping, address and functions.
+ * Words are passed in batches, because the native symbolizer works file by file. Symbols of files,
+ * of the kernel and of native addresses are cached between batches. It does not count or group
+ * samples: symbolize.h does.
  *
  * One thread, which need not be the one that samples; opts->lock then protects what the two
  * share.

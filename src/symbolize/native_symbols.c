@@ -22,9 +22,9 @@
 enum {
 	BATCH = 1024,
 	SYMBOLIZER_FILES_MAX = 4096, /* each holds descriptors: above this, all are released */
-	BUSY_LOOKUPS = 128,          /* of a batch: below, the worker's memory is worth more */
+	BUSY_LOOKUPS = 128,          /* lookups of a batch below which the worker counts as idle */
 	PRELIMINARY_SHARE = 4,       /* as divisor: of the memory of both caches */
-	SMALL_CACHE = 4 << 20,       /* whose unused names are not worth another lookup */
+	SMALL_CACHE = 4 << 20,       /* size below which unused names are not dropped */
 };
 
 /* Time after which the worker is stopped if it had little to do, and unused names are dropped. */

@@ -44,7 +44,7 @@ void native_symbols_free(struct native_symbols *s);
 
 DEFINE_FREEP(struct native_symbols, native_symbols_free)
 
-/* Makes @f the file of @word. Cheap if it is already. Returns 0 or -ENOMEM. */
+/* Makes @f the file of @word; cheap if it is that file already. Returns 0 or -ENOMEM. */
 int native_symbols_select(struct native_symbols *s, uint64_t word, struct native_file *f);
 
 /*

@@ -266,7 +266,7 @@ static int add_wait_labels(struct profile_builder *b, const struct sample_counts
 	return r;
 }
 
-/* The label unwind=search of a stack in which a caller was found by search. */
+/* Adds the label unwind=search to a stack in which a caller was found by search. */
 static int add_unwind_label(struct profile_builder *b, const struct sample_counts_sample *s,
 			    struct profile_label labels[LABELS_MAX], uint32_t *io_n)
 {
@@ -276,7 +276,7 @@ static int add_unwind_label(struct profile_builder *b, const struct sample_count
 	return add_string(b, "search", &labels[(*io_n)++].str);
 }
 
-/* The label memory of a profile of memory: its kind. */
+/* Adds the label memory, the kind of memory, in a profile of resident memory. */
 static int add_memory_label(struct profile_builder *b, const struct sample_counts_sample *s,
 			    struct profile_label labels[LABELS_MAX], uint32_t *io_n)
 {
@@ -300,7 +300,7 @@ static bool is_own_key(const char *key)
 	return false;
 }
 
-/* The labels that the program has published. */
+/* Adds the labels that the program has published. */
 static int add_context_labels(struct profile_builder *b, const struct sample_counts_sample *s,
 			      struct profile_label labels[LABELS_MAX], uint32_t *io_n)
 {
@@ -343,7 +343,7 @@ static void count_off(struct profile_builder *b, const struct sample_counts_samp
 /* ---- samples --------------------------------------------------------------------- */
 
 /*
- * Adds a stack of @n frames. The first @n_wakers are of wakers; @skip of those that follow are
+ * Adds a stack of @n frames. The first @n_wakers frames belong to wakers; the next @skip frames are
  * omitted.
  */
 static int add_stack(struct profile_builder *b, const struct sample_counts_sample *s,

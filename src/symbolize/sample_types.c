@@ -37,7 +37,7 @@ static int add_resident_type(struct profile *p)
 	return r < 0 ? r : set_default(p, "resident");
 }
 
-/* In the order and with the names that Go's heap profiles have. */
+/* Adds the types of a heap profile, in the order and with the names of Go's. */
 static int add_heap_types(struct profile *p, bool live)
 {
 	int r = profile_add_sample_type(p, "alloc_objects", "count");

@@ -70,7 +70,10 @@ static int add_frame(const struct wait_frames *f, const char *name, uint32_t *ou
 	return r < 0 ? r : profile_add_location(f->p, &l, out);
 }
 
-/* Describes the thread of a divider. Kernel threads differ by their CPU behind a slash. */
+/*
+ * Describes the thread of a divider. Kernel threads of different CPUs have names that differ after
+ * a slash; that part is omitted.
+ */
 static void thread_text(const struct wait_frames *f, uint64_t word, char *out, size_t len)
 {
 	const struct sample_counts_thread *t = sample_counts_thread(f->counts, WAKER_THREAD(word));

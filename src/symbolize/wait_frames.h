@@ -3,8 +3,8 @@
 
 /*
  * The frames of a wait: its cause, and which frames of the waiting thread and of its wakers
- * (profiler/wakers.h) are shown. A waker in an interrupt is the interrupt, and not the thread that
- * happened to run; this shows in the names of the kernel's functions. One thread.
+ * (profiler/wakers.h) are shown. If an interrupt woke the thread, the waker is the interrupt rather
+ * than the thread that it interrupted; the names of the kernel's functions show this. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
