@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Defines what only user space needs to know about the processor that the tree is built for;
+ * Properties of the processor that the tree is built for, as far as only user space needs them;
  * registers and the forms of instructions that the walk reads are in bpf/arch. Each folder of
  * src/arch defines:
  *

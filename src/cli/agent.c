@@ -53,7 +53,7 @@ enum {
 	LOG_S = 60,              /* between two log lines of statistics */
 	STOP_S = 5,              /* from a signal to the end of the process */
 	EXPORT_STOP_MS = 4800,   /* the part of STOP_S that the exporter may use */
-	OLD_EXPORTER_MS = 10000, /* for a replaced exporter to send what it holds */
+	OLD_EXPORTER_MS = 10000, /* for a replaced exporter to send its queue */
 	LARGE_BYTES = 256 << 10
 };
 
@@ -105,7 +105,7 @@ static void log_warning(void *ctx, const char *message)
 
 /* ---- the exporter --------------------------------------------------------------------- */
 
-/* The new exporter takes over what the current one, if any, has not sent. */
+/* Opens an exporter that takes over the unsent profiles of the current one, if there is one. */
 static int open_exporter(struct exporter **out, const struct agent_cli *cli,
 			 const struct agent_config *c, struct err *err)
 {
@@ -338,7 +338,10 @@ static void on_stop_timeout(int sig)
 	_exit(1);
 }
 
-/* Everything was sent; the memory that is still being freed returns to the kernel anyway. */
+/*
+ * Ends the process after all profiles were sent; the memory that is still being freed returns to
+ * the kernel anyway.
+ */
 static void on_stop_timeout_after_success(int sig)
 {
 	_exit(0);

@@ -9,7 +9,7 @@ struct export_window;
 
 /*
  * The server process that an agent of `cameo up` feeds. It is borrowed until agent_run_command()
- * returns. on_window may read the window but not keep it.
+ * returns. on_window may read the window during the call only.
  */
 struct agent_server {
 	int fd;       /* a socket whose other end receives all windows (EXPORT_LOCAL) */

@@ -12,7 +12,7 @@
 
 /*
  * /healthz depends on sampling alone: an unreachable destination must not make a supervisor restart
- * the agent, which would lose what is queued.
+ * the agent, which would lose the queued profiles.
  */
 static void handle_request(void *ctx, const struct http_request *rq, struct http_response *rs)
 {

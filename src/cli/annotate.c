@@ -25,7 +25,7 @@
 
 enum { ADDRESSES_MAX = 4096 }; /* that are looked up in debug information, for MD5s */
 
-static const char DEFAULT_FILE[] = "cameo.pb.gz"; /* what `cameo record` writes */
+static const char DEFAULT_FILE[] = "cameo.pb.gz"; /* the default output of `cameo record` */
 
 struct annotate_args {
 	bool assembly;

@@ -18,7 +18,7 @@
 
 enum { POSITION_MAX = 240, CODE_COLUMNS = 8 }; /* bytes of code that are shown */
 
-/* The place in the source that an instruction is of. */
+/* The place in the source to which an instruction belongs. */
 struct insn_place {
 	char position[POSITION_MAX]; /* "a.c:7 inner < b.c:12 outer"; "": unknown */
 	bool is_shown;               /* one of the functions is there, or it is unknown */
@@ -226,7 +226,10 @@ static void put_function(struct code *c, const char *name)
 
 /* ---- functions --------------------------------------------------------------------------- */
 
-/* Prints the function at @vaddr, which is that of address @i. *@out_end is its end. */
+/*
+ * Prints the function that contains address @i, whose address as linked is @vaddr. *@out_end is the
+ * function's end.
+ */
 static int put_code_at(struct annotate_view *v, struct annotate_binary *b, size_t i, uint64_t vaddr,
 		       uint64_t *out_end, struct err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shows the lines of a file that have a value with some lines around them, and "..." where lines
- * are left out.
+ * are omitted.
  */
 #include <errno.h>
 #include <string.h>

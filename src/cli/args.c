@@ -65,8 +65,8 @@ int args_parse_pids(void *out, const char *text, struct err *why)
 }
 
 /*
- * The kernel refuses more than its sysctl allows, which it also lowers by itself when interrupts
- * take too long.
+ * The kernel refuses frequencies above kernel.perf_event_max_sample_rate, which it lowers by itself
+ * when interrupts take too long.
  */
 int args_parse_frequency(void *out, const char *text, struct err *why)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A function is listed if its self or its total value changed by more than chance explains, and
- * above those that only their callees changed, since rows come sorted by the change of self. Where
- * the number of samples is unknown, every change is listed.
+ * A function is listed if its self or its total value changed by more than chance explains.
+ * Functions with a change of self come first, above those that changed only through their callees,
+ * because rows are sorted by the change of self. Where the number of samples is unknown, every
+ * change is listed.
  */
 #include "cli/ci_report.h"
 
@@ -106,7 +107,7 @@ static size_t count_noise(const struct comparison *v)
 	return n;
 }
 
-/* The total, and what became of --fail-above. */
+/* Writes the change of the total and the verdict of --fail-above. */
 static void put_verdict(struct buf *out, const struct comparison *v)
 {
 	const struct change *sum = changes_sum(v->changes);

@@ -78,7 +78,7 @@ static bool grew(const struct comparison *v, const struct change *c)
 	       (!changes_counted(v->changes) || !change_is_noise(c));
 }
 
-/* The row whose self value grew most among those that grew too much; NULL: none. */
+/* The row whose self value grew most among those that grew by more than fail_above; NULL: none. */
 static const struct change_row *find_worst(const struct comparison *v)
 {
 	const struct change_row *worst = NULL;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Where the commands that record download debug files from, and where they cache them. */
+/*
+ * The servers from which recording commands download debug files, and the directory of the cache.
+ */
 #include <stddef.h>
 
 struct symbolizer_opts;

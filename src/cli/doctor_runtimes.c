@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The same detection as in a recording runs on each file. A runtime that generates code is also
- * queried for it, since only then it is known whether its structures are.
+ * queried for that code, because only this shows whether its structures are known.
  */
 #include "cli/doctor_runtimes.h"
 
@@ -118,7 +118,7 @@ static int examine(void *ctx, const struct proc_map *m)
 	return 0;
 }
 
-/* Creates a registry whose questions a reader answers. */
+/* Creates a registry whose requests a reader process handles. */
 static int open_langs(struct langs **out, struct lang_client **out_client,
 		      const struct vm_tables *tables)
 {

@@ -38,7 +38,7 @@ static void put_rate(struct buf *line, const struct golang_heap_counts *c)
 		buf_put_str(line, "runtime.MemProfileRate is 0, so nothing more is recorded");
 }
 
-/* Nothing that is missing is hidden. */
+/* Appends what is missing in the profile, so that no gap is hidden. */
 static void put_gaps(struct buf *line, const struct golang_heap_counts *c)
 {
 	if (c->n_records && !c->is_published)

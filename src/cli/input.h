@@ -21,8 +21,8 @@ struct input_options {
 };
 
 /*
- * The label whose values are the rows of a table by @by, with the label @key of "label:KEY"; NULL:
- * rows are not of a label.
+ * Returns the label whose values are the rows of a table by @by; @key is the KEY of "label:KEY".
+ * NULL if the rows are not values of a label.
  */
 const char *input_label(enum entries_by by, const char *key);
 

@@ -20,6 +20,6 @@ int listen_parse(void *out, const char *text, struct err *why);
 
 /*
  * Returns true if @host is reachable from this machine alone. Only literal loopback addresses and
- * "localhost" are: a name that resolves to one is not trusted to stay so.
+ * "localhost" are: a name that resolves to one may later resolve to another address.
  */
 bool listen_is_loopback(const char *host);

@@ -2,7 +2,7 @@
 /*
  * `cameo mcp FILE|URL...`: a server of the Model Context Protocol on standard input and output, one
  * message per line, for a program that starts it. It reads only the profiles of its command line.
- * Standard output has nothing but messages. It ends when standard input does.
+ * It writes only messages to standard output, and ends at the end of standard input.
  */
 #include <errno.h>
 #include <signal.h>

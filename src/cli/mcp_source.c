@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The query of a client becomes a URL like those that `cameo report` accepts, with the parts that
- * the client did not give taken from the URL of the command line.
+ * The query of a client becomes a URL like those that `cameo report` accepts, with the URL of the
+ * command line providing the parts that the client omitted.
  */
 #include "cli/mcp_source.h"
 

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The part of a command that uses the network for it: a launcher of processes in the exporter's
- * role (export/exporter_role.h), and what downloads files through one. They are started before the
- * command drops its privileges, because they have to leave root's user. One thread.
+ * The processes that use the network on behalf of a command: a launcher of processes in the
+ * exporter's role (export/exporter_role.h), and fetchers that download files through such a
+ * process. They are started before the command drops its privileges, because they have to leave
+ * root's user. One thread.
  */
 #include <stdbool.h>
 
@@ -29,5 +30,5 @@ int network_open(struct network *n, unsigned int uses, struct err *err);
 /* Ends the processes. Users of the launcher and the fetcher must be gone. */
 void network_close(struct network *n);
 
-/* Returns true if somebody killed the launcher. Nothing reaches the network any more. */
+/* Returns true if the launcher was killed, after which no new process can use the network. */
 bool network_has_died(const struct network *n);

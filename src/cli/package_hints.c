@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The lists are read once, one after another: a few thousand files, 20 MiB on a large installation.
- * That costs 0.1 s of CPU, and only if the hint is worth it.
+ * That costs 0.1 s of CPU time, and is done only if many samples lack a symbol.
  */
 #include "cli/package_hints.h"
 
@@ -39,7 +39,8 @@ struct unnamed_file {
 	const char *path, *build_id; /* borrowed from the profile */
 	int64_t value;
 	char package[PACKAGE_NAME_MAX]; /* "" until it is found */
-	bool is_installed;              /* the package is, so its symbols are not what is missing */
+	bool is_installed; /* the package of debug symbols is installed, so it would not add names
+			    */
 };
 
 struct search {
@@ -77,10 +78,10 @@ static uint32_t unnamed_mapping(const struct profile *p, const struct profile_sa
 }
 
 /*
- * True if the file at the path has a build id, by which debug symbols are found, as the
- * symbolizer's sandbox reads it, and it is that of the profile's file, unless the profile has none.
- * In a profile without build ids, a file that is not here counts as well. *@symbolizer is made when
- * it is needed first.
+ * True if the file at the path has a build id, without which no debug symbols can be found, and the
+ * profile's file has the same one or none. In a profile without build ids, a file that does not
+ * exist here counts as well. The symbolizer's sandbox reads the file; *@symbolizer is created when
+ * it is first needed.
  */
 static bool is_here(struct symbolizer **symbolizer, const struct unnamed_file *f)
 {

@@ -7,10 +7,10 @@
  * dpkg's lists of files (/var/lib/dpkg/info/NAME.list). The lists and the profile may hold
  * anything: lines and sizes are bounded, and only a name that is valid for a package is reported
  * (Debian Policy 5.6.1). A file counts only if the file at the same path here has the same build
- * id: it may be in another root (a container's) or of another host, and a file without one has no
- * debug symbols elsewhere. Profiles without build ids may be of files that are not here. No file is
- * opened for that unless a package has it. Packages that are installed are not reported: what
- * they do not name, such as the PLT, has no name. Blocking; any thread.
+ * id, because the profile's file may be in another root (a container's) or on another host. If the
+ * profile has no build ids, files that do not exist here count, too. A file is opened for this
+ * check only if a package contains it. Packages that are installed are not reported, because
+ * functions that they do not name, such as PLT stubs, have no name anywhere. Blocking; any thread.
  */
 #include <stddef.h>
 

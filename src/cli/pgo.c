@@ -24,7 +24,7 @@
 #include "profile/profile.h"
 #include "tables/top.h"
 
-static const char DEFAULT_FILE[] = "cameo.pb.gz"; /* what `cameo record` writes */
+static const char DEFAULT_FILE[] = "cameo.pb.gz"; /* the default output of `cameo record` */
 
 struct pgo_args {
 	char *output, *binary;

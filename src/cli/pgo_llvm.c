@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A sample counts at the address that it hit, not at those of its callers: LLVM expects how often
- * code runs, which the time that passes in a callee does not show.
+ * code runs, and the time in a callee does not show how often the caller runs.
  */
 #include "cli/pgo_llvm.h"
 
@@ -102,7 +102,7 @@ static int on_frames(void *ctx, size_t cookie, const struct symbol_frame *frames
 	return r == -ENODATA ? 0 : r;
 }
 
-/* Looks up the @n addresses at @hits, which are of one mapping. */
+/* Looks up the @n addresses at @hits, all in one mapping. */
 static int add_mapping(struct pgo_llvm *m, struct symbolizer *s, struct llvm_profile *profile,
 		       const struct hit *hits, size_t n, struct err *err)
 {

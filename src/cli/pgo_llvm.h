@@ -13,8 +13,8 @@ struct pgo_llvm {
 	const struct profile *p;
 	size_t value_num;
 	uint32_t file;    /* string id of the executable's path */
-	const char *path; /* where the executable is; NULL: where it was */
-	uint64_t period;  /* by which values are divided to give samples; at least 1 */
+	const char *path; /* path of the executable; NULL: the recorded one */
+	uint64_t period;  /* divisor that converts values to numbers of samples; at least 1 */
 
 	/* Results. */
 	uint64_t n_samples; /* that hit the executable */

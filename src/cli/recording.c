@@ -7,8 +7,8 @@
  * The order of the setup matters: the cgroup and the output are opened first, so that wrong
  * arguments fail before anything is attached; then pidfds, so that a pid cannot be reused
  * meanwhile; then the command is forked, which must not inherit a raised priority; then BPF is set
- * up; then privileges are dropped, which the command thus keeps, and the network, which remains to
- * the process that downloads debug files. The command is released when sampling runs.
+ * up; then this process gives up its privileges, which the command keeps, and the network, which
+ * only the process that downloads debug files keeps. The command is released when sampling runs.
  */
 #include "cli/recording.h"
 
@@ -413,7 +413,7 @@ static size_t main_value(enum symbolize_mode what)
 
 /*
  * Symbolizes the counts and writes the complete file, which replaces an existing one at once. Adds
- * what was found to @sum.
+ * the statistics of symbolization to @sum.
  */
 static int recording_write(struct recording *rec, struct frame_symbols *frame_symbols,
 			   struct summary *sum, struct err *err)
@@ -451,8 +451,8 @@ static int recording_write(struct recording *rec, struct frame_symbols *frame_sy
 
 /*
  * Writes the profile and prints the summary. @start_cpu_ns is the CPU time that was used before
- * sampling began. The session is read after symbolization, because its counters include what that
- * found.
+ * sampling began. The session is read after symbolization, because symbolization changes its
+ * counters.
  */
 static int recording_finish(struct recording *rec, uint64_t start_cpu_ns, struct err *err)
 {

@@ -38,7 +38,10 @@ struct recording_opts {
 	bool signatures;          /* show Java methods with their parameters */
 	struct symbolizer_opts symbolizer;
 	const char *path; /* "-": standard output */
-	/* Files that the caller has opened and writes afterwards; ends with NULL. NULL: none. */
+	/*
+	 * Paths of files that the caller has opened and writes after the recording, for which
+	 * capabilities are kept; ends with NULL. NULL: none.
+	 */
 	const char *const *more_outputs;
 	const struct format *format;
 };

@@ -257,8 +257,8 @@ static void warn(void *ctx, const char *message)
 }
 
 /*
- * Limits of 0 mean "no limit" in both structs. The host is checked if nobody else can have chosen
- * the name by which the server is reached: on a loopback address, or with --host-name.
+ * Limits of 0 mean "no limit" in both structs. The Host header is checked where all names of the
+ * server are known: on a loopback address, or with --host-name.
  */
 static struct server_options server_options_of(const struct server_args *a)
 {
@@ -348,8 +348,8 @@ static int hash_secret(void)
 /* ---- serving ------------------------------------------------------------------------ */
 
 /*
- * Memory of one query is reused by the next: getting fresh pages from the kernel would cost a
- * tenth of a query's time. Few arenas prevent every thread from retaining its own.
+ * Retains freed memory, so that the next query reuses it: fresh pages from the kernel would cost a
+ * tenth of a query's time. Few arenas prevent every thread from retaining memory of its own.
  */
 static void retain_heap(void)
 {

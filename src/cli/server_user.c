@@ -17,9 +17,10 @@
 enum { SERVER_USER = 2147357183 };
 
 /*
- * The owner of the store, to whom root's files in it are given; root's store is given to
- * SERVER_USER. Another user's directory that cannot be changed is no reason to run as root: the
- * store reports what it cannot write. Returns 0 or -errno.
+ * Chooses the user to run as: the owner of the store, who also gets root's files in it. A store
+ * that root owns is given to SERVER_USER. If files of another user's store cannot be given away,
+ * the server still runs as that user; the store then reports the files that it cannot write.
+ * Returns 0 or -errno.
  */
 static int choose(const char *dir, struct stat *out, struct err *err)
 {

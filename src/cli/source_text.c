@@ -126,7 +126,7 @@ static int read_text(struct source_text *t, int fd)
 	return 0;
 }
 
-/* A file with a NUL is not a text, and would be printed as garbage. */
+/* A file with a NUL is not a text and is refused. */
 static int split_lines(struct source_text *t)
 {
 	const char *text = (const char *)t->text.data;

@@ -93,8 +93,9 @@ static int parse_span(const char *text, struct label_filter *out, struct err *er
 }
 
 /*
- * Servers select samples by span themselves, because what they return has no labels; files have
- * labels. *@out is false if there is no --span. Checks the id in any case.
+ * Decides who selects the samples of --span: a server does it itself, because its responses have no
+ * labels; samples of files are selected here, by their labels. *@out is false if there is no
+ * --span. Checks the id in any case.
  */
 static int asks_for_span(const struct sources *s, size_t first, size_t n, bool *out,
 			 struct err *err)

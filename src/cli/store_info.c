@@ -66,7 +66,7 @@ static int each_day(const char *dir, const char *url, struct sums *s, struct err
 	return r < 0 ? r : store_days(store, NULL, on_day, s, err);
 }
 
-/* Prints what it can before a failure, as the table is for people. */
+/* The days before a failure are printed nevertheless, because the table is for people. */
 int store_info_print(const char *dir, const char *url)
 {
 	struct sums s = { .all.tenant = "" };

@@ -112,7 +112,10 @@ static void print_generated(const struct summary *s)
 		buf_error(&program) ? "programs" : (const char *)program.data);
 }
 
-/* Reports innermost Java methods of which the JVM describes no more than the next safepoint. */
+/*
+ * Reports samples whose innermost Java method has only an approximate line, because the JVM
+ * describes the code only at safepoints.
+ */
 static void print_approximate(const struct summary *s)
 {
 	bool one = s->symbols.n_approximate == 1;

@@ -208,7 +208,7 @@ static int open_file(const char *path, char real[PATH_MAX], struct err *err)
 	return fd;
 }
 
-/* Fails for a file that has no addresses, and if nothing can be read at all. */
+/* Fails if the file has no addresses, or if the symbolizer cannot be started. */
 static int check_file(struct symbolizer *s, uint32_t id, const char *path)
 {
 	const struct symbol_facts *facts = symbolizer_facts(s, id);

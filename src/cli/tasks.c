@@ -191,7 +191,7 @@ static void pause_for(uint64_t ns)
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
 }
 
-/* The end of a process that is watched is not an error. */
+/* Takes snapshots until the end. It is not an error if a watched process ends. */
 static int take_all(const struct tasks_args *a, struct tasks_client *c, const struct format *to,
 		    struct err *err)
 {

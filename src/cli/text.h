@@ -10,8 +10,10 @@ struct err;
 
 enum {
 	TEXT_VALUE_LEN = 32,
-	/* Limit (buf.max) of what a command prints: a name that a profile or a process has once may
-	 * occur in each of millions of frames. */
+	/*
+	 * Limit (buf.max) of what a command prints: a name that is stored once may be printed for
+	 * each of millions of frames.
+	 */
 	TEXT_OUTPUT_MAX = 1 << 30,
 };
 
@@ -21,10 +23,13 @@ const char *text_value(int64_t v, const char *unit, char out[TEXT_VALUE_LEN]);
 /* 100 * part / of; 0 if @of is 0. */
 double text_percent(int64_t part, int64_t of);
 
-/* Is the magnitude of @part at least @percent of @of? Values are negative in a difference. */
+/*
+ * Returns true if the magnitude of @part is at least @percent of @of. Values may be negative in a
+ * difference.
+ */
 bool text_is_above(int64_t part, int64_t of, double percent);
 
-/* Appends the columns self, self%, total and total% of a table, which TEXT_SHARES_HEAD is over. */
+/* Appends the columns self, self%, total and total% of a table whose head is TEXT_SHARES_HEAD. */
 #define TEXT_SHARES_HEAD "        self   self%        total  total%\n"
 void text_put_shares(struct buf *out, const char *unit, int64_t self, int64_t total, int64_t sum);
 

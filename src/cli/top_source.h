@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * The profiles that `cameo top` displays: of this machine, which is sampled here, or of a server
- * that already stores them. One thread.
+ * The profiles that `cameo top` displays: samples of this machine, or profiles that a server
+ * stores. One thread.
  */
 #include <stddef.h>
 #include <stdint.h>

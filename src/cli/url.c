@@ -2,9 +2,9 @@
 /*
  * A query becomes a call of SelectMergeProfile, which responds with the merged profile as pprof. It
  * has no field for spans, so with one it becomes a call of SelectMergeStacktraces, whose response
- * contains the pprof. A server that knows neither span nor pprof there responds with a flame graph,
- * which is refused, and never with samples of other spans. The requests are encoded by hand, since
- * they have few fields. All other URLs are plain GET requests.
+ * contains the pprof. A server that supports neither spans nor pprof in that method responds with a
+ * flame graph, which is refused, so samples of other spans are never accepted. The requests are
+ * encoded by hand, since they have few fields. All other URLs are plain GET requests.
  */
 #include "cli/url.h"
 
@@ -33,7 +33,7 @@ enum {
 	MERGE_SELECTOR = 2,
 	MERGE_START = 3,
 	MERGE_END = 4,
-	MERGE_FORMAT = 6, /* this and the next two only of SelectMergeStacktracesRequest */
+	MERGE_FORMAT = 6, /* this and the next two exist only in SelectMergeStacktracesRequest */
 	MERGE_TRACE = 10,
 	MERGE_SPAN = 11,
 	MERGE_GROUP_BY = 100 /* an extension of Cameo, which Pyroscope ignores */
@@ -199,8 +199,8 @@ static bool is_root(const char *path)
 }
 
 /*
- * A path without the parameter "query" is a file; the root, or no path at all, is the server, whose
- * CPU profiles of all services are then meant.
+ * A path without the parameter "query" is a file; the root, or no path at all, is the server, which
+ * stands for its CPU profiles of all services.
  */
 int url_parse_query(const char *url, int64_t now_ms, struct url_query *out, struct err *err)
 {

@@ -53,8 +53,8 @@ static int make_page(const struct sources *in, struct buf *out, struct err *err)
 }
 
 /*
- * Guards against DNS rebinding: a page of the web whose host name resolves to this machine sends
- * another Host than these.
+ * Guards against DNS rebinding: a web page whose host name resolves to this machine sends a
+ * different Host header.
  */
 static bool has_local_host(const struct http_request *rq)
 {

@@ -81,7 +81,10 @@ static const char *implied_value(const struct option_spec *o, char word[IMPLIED_
 	return word;
 }
 
-/* Assigns the value that is attached, that follows, or that the option implies. */
+/*
+ * Assigns the value of an option: the attached one, the next argument, or the value that the option
+ * implies.
+ */
 static int assign(struct parser *p, const struct found *f, struct err *err)
 {
 	const char *value = f->attached;

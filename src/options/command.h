@@ -20,7 +20,9 @@ struct command {
 	/* Tables of options in the order in which they are displayed; NULL ends the array. */
 	const struct option_spec *const *options;
 	const struct command_example *examples; /* one without a line ends the array */
-	/* Gets its own arguments, argv[0] being "cameo NAME". Returns an exit status. */
+	/*
+	 * Runs the command with its own arguments; argv[0] is "cameo NAME". Returns an exit status.
+	 */
 	int (*run)(int argc, char **argv);
 };
 

@@ -18,7 +18,7 @@ static void each_option(struct buf *out, const struct command *c,
 				fn(out, c, o);
 }
 
-/* The values among which an option chooses; NULL: they are not listed. */
+/* The list of an option's possible values; NULL: there is none. */
 static const char *values_of(const struct option_spec *o)
 {
 	if (o->kind == OPTION_CHOICE || o->kind == OPTION_BOOL)

@@ -33,7 +33,7 @@ enum option_kind {
 	OPTION_SIZE,      /* uint64_t, bytes */
 	OPTION_PERCENT,   /* double */
 	OPTION_CHOICE,    /* unsigned int: the position among the words of @arg, "full|short|no" */
-	OPTION_CUSTOM,    /* whatever @parse writes; its memory is the command's */
+	OPTION_CUSTOM,    /* any type, which @parse writes; the command owns its memory */
 };
 
 enum option_flags {
@@ -77,10 +77,10 @@ struct option_spec {
 };
 
 /*
- * The entries of a table. OPTION_VALUES is defined by the file that has the table: the type of the
- * values struct that has the field @field_. Further members of the entry may follow the help.
+ * The entries of a table. The file that has the table defines OPTION_VALUES, the type of the values
+ * struct, in which @field_ is a member. Further members of the entry may follow the help.
  *
- *	OPTION(DURATION, 'd', "duration", "TIME", duration_ns, "Stop after this time", .min = 1),
+ * 	OPTION(DURATION, 'd', "duration", "TIME", duration_ns, "Stop after this time", .min = 1),
  */
 #define OPTION_SECTION(title)                                                                      \
 	{                                                                                          \
@@ -113,9 +113,9 @@ const struct option_spec *option_find(const struct option_spec *specs, const cha
 /* The option with this letter; NULL: there is none. */
 const struct option_spec *option_find_letter(const struct option_spec *specs, char letter);
 
-/* Does the option consume the next argument when none is attached with '='? */
+/* Returns true if the option consumes the next argument when no value is attached with '='. */
 bool option_takes_value(const struct option_spec *o);
-/* Can a value be attached with '=', but need not? */
+/* Returns true if a value may be attached with '=' but is not required. */
 bool option_value_is_optional(const struct option_spec *o);
 
 /**

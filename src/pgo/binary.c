@@ -10,7 +10,9 @@
 #include "base/saturate.h"
 #include "profile/profile.h"
 
-/* The path of the executable of the innermost accepted frame; 0: there is none. */
+/*
+ * Returns the string id of the path of the innermost accepted frame's executable; 0: there is none.
+ */
 static uint32_t file_of(const struct profile *p, const struct pgo_choice *c, uint32_t stack)
 {
 	size_t n;

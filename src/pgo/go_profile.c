@@ -102,7 +102,7 @@ static int copy_location(struct maker *m, uint32_t id)
 	return r;
 }
 
-/* Copies the program's Go frames of a sample, which has none if it is of other code. */
+/* Copies the Go frames that a sample has in the program; a sample without any is omitted. */
 static int copy_sample(struct maker *m, const struct profile_sample *s, int64_t value)
 {
 	struct profile_sample out = { .values = &value };

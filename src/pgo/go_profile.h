@@ -3,7 +3,7 @@
 
 /*
  * A CPU profile as `go build -pgo` reads it: the call stacks of one Go program with function names,
- * lines and the lines where functions begin. Frames of the kernel and of C are left out, so that
+ * lines and the lines where functions begin. Frames of the kernel and of C are omitted, so that
  * their time counts for the Go function that called them.
  */
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 struct profile;
 
-/* Is the location's code Go, with a line? For struct pgo_choice. */
+/* Returns true if the location is Go code with a line. For struct pgo_choice. */
 int go_profile_accepts(const struct profile *p, uint32_t location);
 
 /**

@@ -20,8 +20,8 @@ struct store_select;
 enum { TIME_HEAT_MAP_MAX_CELLS = 1 << 20 };
 
 /*
- * The longest window that is searched for samples after its beginning. Of longer windows, samples
- * are missing that lie in the range and later than this after the beginning of their window.
+ * The longest window that is searched for samples after its beginning. Samples that a longer window
+ * has later than this are missing if the window begins before the range.
  */
 #define TIME_HEAT_MAP_LONGEST_WINDOW_NS (120 * (int64_t)CLOCK_SECOND_NS)
 

@@ -4,8 +4,8 @@
  * are summed from the last node. The lists of children are built at the end, from the smallest
  * child to the largest.
  *
- * Stacks and not samples are added, because a profile has far more samples than stacks when each
- * sample has labels of its own.
+ * Values are summed by stack before they are added, because a profile whose samples have labels of
+ * their own has far more samples than stacks.
  */
 #include "tables/calls.h"
 
@@ -94,7 +94,7 @@ static int add_path(struct calls *c, const uint32_t *ids, size_t n, bool backwar
 
 /*
  * A text is compared as a part of names only if no name equals it: a user who types a complete name
- * does not mean the others that contain it.
+ * does not mean longer names that contain it.
  */
 static bool is_selected(const struct calls_options *opt, const struct entry *e, bool exact)
 {

@@ -337,7 +337,7 @@ static void put_label(struct entries *e, const struct profile_label *l)
 		buf_printf(&e->text, "%" PRId64, l->num);
 }
 
-/* Appends "name (id)", or the one of both that the sample has. */
+/* Appends "name (id)", or only the name or the id if the sample lacks the other. */
 static void put_named(struct entries *e, const struct profile_sample *s, const char *name_key,
 		      const char *id_key)
 {

@@ -8,13 +8,13 @@
 struct profile;
 
 /**
- * function_find() - mark the functions that a name means
+ * function_find() - mark the functions that a name refers to
  *
  * These are the functions with exactly this name, demangled or as in the symbol table; if there is
  * none, those whose names contain the text.
  *
- * Return: 0 and an array by function id, 1 for each that is meant, to be freed; -ENOENT if there is
- * none; -ENOMEM.
+ * Return: 0 and an array by function id, 1 for each of these functions, to be freed by the caller;
+ * -ENOENT if there is none; -ENOMEM.
  */
 int function_find(const struct profile *p, const char *name, uint8_t **out_matched);
 

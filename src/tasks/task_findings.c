@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 
-/* The tasks by id, and how far each was followed. */
+/* The tasks by id, and for each the walk that reached it. */
 struct graph {
 	const struct task_snapshot *s;
 	struct index index;
@@ -55,7 +55,10 @@ static int add_circle(const struct graph *g, uint32_t first, struct task_finding
 	return vec_push(&out->circles, c);
 }
 
-/* Each walk ends where an earlier one was, or in a circle, so all take linear time. */
+/*
+ * Each walk ends at a task that an earlier walk reached, or in a circle, so all walks together take
+ * linear time.
+ */
 static int find_circles(struct graph *g, struct task_findings *out)
 {
 	int r = 0;

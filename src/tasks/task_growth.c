@@ -31,7 +31,10 @@ void task_growth_fini(struct task_growth *t)
 	index_fini(&t->by_key);
 }
 
-/* The process chooses the keys, so several groups may have one; the largest, the first, counts. */
+/*
+ * The process determines the keys, so several groups may have the same one; the first group counts,
+ * which is the largest.
+ */
 int task_growth_begin(struct task_growth *t, const struct task_groups *groups)
 {
 	uint32_t id;

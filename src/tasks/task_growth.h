@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How the groups of a process have grown since its first snapshot. Holds one entry per group of
- * that snapshot. One thread.
+ * The growth of a process's groups of tasks since its first snapshot. It holds one entry per group
+ * of that snapshot. One thread.
  */
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* arm64: what arch/arch.h describes. */
+/* arm64: the macros and functions that arch/arch.h lists. */
 #define ARCH_NAME      "arm64"
 #define ARCH_GO_NAME   "arm64"
 #define ARCH_MULTIARCH "aarch64-linux-gnu"
@@ -47,7 +47,7 @@ static inline void arch_registers(const struct user_regs_struct *u, uint64_t out
 	out[32] = u->pc;
 }
 
-/* ptrace has it in another set of registers, NT_ARM_TLS. */
+/* Always 0, because ptrace has the thread pointer in another set of registers, NT_ARM_TLS. */
 static inline uint64_t arch_thread_pointer(const struct user_regs_struct *u)
 {
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* x86-64: what arch/arch.h describes. */
+/* x86-64: the macros and functions that arch/arch.h lists. */
 #define ARCH_NAME      "x86-64"
 #define ARCH_GO_NAME   "amd64"
 #define ARCH_MULTIARCH "x86_64-linux-gnu"
@@ -137,7 +137,7 @@ static inline bool arch_is_jump_through(const uint8_t *code, uint64_t vaddr, uin
 	return code[0] == 0xff && code[1] == 0x25;
 }
 
-/* The code of lazy binding has CFI. */
+/* Always false: on x86-64, the code of lazy binding has CFI and need not be recognized. */
 static inline bool arch_is_lazy_plt(const uint8_t *code)
 {
 	return false;

@@ -66,7 +66,7 @@ static int end_location(struct folded_reader *rd)
 
 /*
  * The marks are those of FlameGraph's scripts: _[k] for the kernel, _[i] for an inlined call, _[j]
- * for code compiled at run time, which is taken for Java's.
+ * for code compiled at run time, which is read as Java's.
  */
 static int read_frame(struct folded_reader *rd, struct text name)
 {
