@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collects the questions about a stack and requests all answers together, since each exchange with
- * another process takes longer than most answers. Calls come first: they lead to functions.
+ * Collects the questions about a stack and sends them together, since each exchange with another
+ * process takes longer than most answers. Questions about calls come first, because their answers
+ * lead to functions.
  */
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "lang/functions.h"
 #include "lang/registry.h"
 
-enum { COMPARED = 16 }; /* previous questions, among which a recursion repeats itself */
+enum { COMPARED = 16 }; /* previous questions; a recursion repeats one of them */
 
 /* The calls that were answered, which lead to further questions. */
 struct found {
@@ -115,7 +116,7 @@ static void need_functions(struct langs *l, const struct lang_process *p, const 
 	}
 }
 
-/* Requests all that was collected, and the functions of the calls. */
+/* Requests everything that was collected, and the functions of the calls. */
 static void ask_all(struct langs *l, const struct lang_process *p)
 {
 	struct asking a = { .l = l };

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * Names of functions in languages of the Lua family. Functions have no names there: a function is
- * named as its caller names it, else after its file and line. Callers may use different names: the
- * least doubtful one of some callers' names is used, whichever was sampled first. A parameter names
- * no function, as it stands for any function that is passed.
+ * Names of functions in languages of the Lua family. Functions have no names there: a function gets
+ * the name by which its caller calls it, else one made of its file and line. Callers may use
+ * different names; of some callers' names, the least doubtful one is used, whichever was sampled
+ * first. The name of a parameter is not used, because it stands for any function that is passed.
  *
  * @r is the result of reading the caller's name into out->name: an enum by_caller, -ENOENT if there
  * is none, -ENODATA if it is a parameter, or another -errno. The functions return 0 or -ENOMEM.
@@ -18,11 +18,11 @@ struct lang_function;
 enum by_caller {
 	BY_GLOBAL,
 	BY_FIELD, /* also a method, or a variable of an outer function */
-	BY_LOCAL, /* often a copy of a value that has a name elsewhere */
+	BY_LOCAL, /* often a copy of a value that has another name elsewhere */
 	BY_LOCATION,
 };
 
-/* Returns @grade if the result @r says that a name was read, else @r. */
+/* Returns @grade if @r is 0, which means that a name was read, else @r. */
 static inline int by_caller_grade(enum by_caller grade, int r)
 {
 	return r < 0 ? r : (int)grade;

@@ -15,7 +15,7 @@
 struct copy {
 	const struct function_record *rec;
 	const struct lang_process *live; /* the process that was copied */
-	bool lacks;                      /* memory was read that the copy does not hold */
+	bool lacks;                      /* a read failed because the copy lacks that memory */
 };
 
 static bool range_is_valid(const struct function_record *rec, const struct function_range *range)

@@ -3,8 +3,9 @@
 
 /*
  * Functions whose memory the walk copied into a record of its own (struct function_record in
- * bpf/shared/abi.h) when it first met them. A language's read() reads such a copy like the process:
- * so a function has a name even if it, or its process, is gone before the stack is processed.
+ * bpf/shared/abi.h) when it first met them. A language's read() reads such a copy in the same way
+ * as the process, so a function has a name even if it, or its process, is gone before the stack is
+ * processed.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,8 +15,8 @@ struct lang_process;
 struct langs;
 
 /*
- * Returns true if a record of @len bytes has all that its fields claim. The content of the ranges
- * is any memory of the process.
+ * Returns true if a record of @len bytes contains everything that its fields announce. The contents
+ * of the ranges are untrusted.
  */
 bool lang_copy_is_valid(const struct function_record *rec, size_t len);
 

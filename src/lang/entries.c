@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The entries of the walk's tables that describe runtimes, and layouts of their data. There are
- * few, so those that no file or mapping refers to any more are reused, as late as possible: stacks
- * that have been walked may still refer to them.
+ * few, so entries that no file or mapping refers to any more are reused, but as late as possible,
+ * because stacks that have been walked may still refer to them.
  */
 #include <string.h>
 
@@ -65,7 +65,7 @@ uint32_t langs_add_vm(struct langs *l, const struct vm_code *code, const union l
 	memcpy(dst, entry, len);
 	l->tables.codes[vm] = *code;
 	l->file_vms[vm] = vm;
-	set_bit(l->marked_vms, vm); /* until its file is known */
+	set_bit(l->marked_vms, vm); /* so that the next sweep keeps it */
 	return vm;
 }
 
@@ -83,7 +83,7 @@ void langs_sweep(struct langs *l)
 		if (!has_bit(l->marked_vms, vm) && !has_bit(l->is_free_vm, vm)) {
 			l->free_vms[(l->first_free + l->n_free++) % VM_TABLE_MAX] = (uint16_t)vm;
 			set_bit(l->is_free_vm, vm);
-			l->file_vms[vm] = vm; /* no layout of a file any more */
+			l->file_vms[vm] = vm; /* it is not a layout of that file any more */
 		}
 		clear_bit(l->marked_vms, vm);
 	}

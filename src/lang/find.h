@@ -13,7 +13,7 @@
 struct elf_rawsym;
 struct elf_span;
 
-/* Reasons for which the frames of a known version cannot be read: for lang_detected.problem. */
+/* Values of lang_detected.problem: why the frames of a known version cannot be read. */
 #define LANG_NO_LOOP  "its interpreter loop was not found"
 #define LANG_NO_STATE "its state was not found"
 

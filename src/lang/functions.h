@@ -18,14 +18,14 @@ struct langs;
 
 /*
  * Begins a stack of @p: langs_script_word() and langs_expand() now only collect questions, until
- * langs_ask_collected(). That returns true if the stack has to be woven again, now that all is
- * known.
+ * langs_ask_collected(), which returns true if the stack has to be woven again, now with the
+ * answers.
  */
 void langs_begin_stack(struct langs *l);
 bool langs_ask_collected(struct langs *l, const struct lang_process *p);
 void langs_end_stack(struct langs *l);
 
-/* Returns the FRAME_SCRIPT word of a frame; requests its function when that is new. */
+/* Returns the FRAME_SCRIPT word of a frame; requests its function if that is new. */
 uint64_t langs_script_word(struct langs *l, const struct lang_process *p, const uint64_t words[2]);
 
 /* Returns the word of a frame of generated code that nobody could translate. */

@@ -39,7 +39,10 @@ int golang_detect(const struct elf_image *img, char version[GOLANG_VERSION_BYTES
 	_cleanup_(gopclntab_freep) struct gopclntab *table = NULL;
 	struct elf_span info;
 
-	/* Programs that read the section of others, as this one does, contain its magic bytes. */
+	/*
+	 * The section is required, because programs that read it in others, as this one does,
+	 * contain its magic bytes too.
+	 */
 	if (elf_image_section(img, ".go.buildinfo", &info) < 0)
 		return -ENOENT;
 	read_version(&info, version);

@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * Go programs are native code, and no virtual machine, but a new version may change the table of
- * functions, without which a stripped program has neither names nor unwind rules.
+ * Detects Go. Its programs are native code and have no virtual machine, but a new version may
+ * change the table of functions, without which a stripped program has neither names nor unwind
+ * rules.
  */
 struct elf_image;
 

@@ -33,7 +33,10 @@ bool golang_code_has(const struct gopclntab *table, const char *name)
 	return find_function(table, name, &f) == 0;
 }
 
-/* Bytes that @code, a MOV from an address relative to the program counter, loads; 0: another one */
+/*
+ * Returns the number of bytes that @code loads if it is a MOV from an address relative to the
+ * program counter, else 0.
+ */
 static uint32_t x86_load_bytes(const uint8_t *code, size_t len, int32_t *out)
 {
 	size_t prefix = len == 7;
@@ -66,7 +69,10 @@ static uint64_t arm64_page(uint32_t w, uint64_t pc)
 	return (pc & ~0xfffULL) + (uint64_t)page;
 }
 
-/* Bytes that @w loads from an address of the program; 0: another instruction. */
+/*
+ * Returns the number of bytes that @w loads from a fixed address of the program; 0 for other
+ * instructions.
+ */
 static uint32_t arm64_load_bytes(uint32_t w, const uint64_t regs[32], uint64_t *out)
 {
 	uint64_t base = regs[w >> 5 & 31], imm = w >> 10 & 0xfff;
@@ -82,8 +88,8 @@ static uint32_t arm64_load_bytes(uint32_t w, const uint64_t regs[32], uint64_t *
 }
 
 /*
- * ADRP reg, often ADD, and a load from that register. Any other instruction is assumed to change
- * the register of its lowest bits, which is the destination of most.
+ * Finds loads from a register that ADRP, and often an ADD after it, has set. Any other instruction
+ * is assumed to change the register in its lowest bits, which is the destination of most.
  */
 static void arm64_loads(const struct elf_span *code, uint64_t start, struct search *s)
 {

@@ -20,7 +20,7 @@
 
 enum {
 	LAYOUTS_MAX = 8,   /* per file, in case that processes report false values */
-	CALLERS_TRIED = 16 /* before a function keeps a name that is in doubt */
+	CALLERS_TRIED = 16 /* until a function keeps a doubtful name */
 };
 
 static const char unknown_version[] = "unknown version";
@@ -152,8 +152,8 @@ void langs_give_up(struct langs *l, const struct lang_file *file)
 }
 
 /*
- * Returns the index of the entry that describes the code of a process: that of an equal one of the
- * same file, or a new one; 0 if the processes of this file report too many different ones.
+ * Returns the index of the entry that describes the code of a process: an equal entry of the same
+ * file, or a new one; 0 if the processes of this file report too many different ones.
  */
 static uint32_t layout_of(struct langs *l, uint32_t file_vm, const union lang_entry *entry)
 {
@@ -362,7 +362,7 @@ static void function_update(struct langs *l, const struct function_need *n, uint
 	/* a function is read again for each of some callers that may have a better name for it */
 	if (was_read && old->n_tries && n->question.has_caller)
 		f->n_tries = f->doubt ? --old->n_tries : 0;
-	/* what is known remains if it cannot be read now, or if the new name is no better */
+	/* the known function remains if it cannot be read now, or if the new name is no better */
 	if (was_read && (f->state != LANG_FUNCTION_READ || f->doubt >= old->doubt)) {
 		old->asked = l->stack;
 		lang_function_fini(f);
@@ -383,8 +383,8 @@ void langs_take_function(struct langs *l, const struct function_need *n, struct 
 	}
 	f = function_of_answer(l, n, answer);
 	/*
-	 * Another function has replaced the known one in the process. That loses its key; words
-	 * that refer to its id remain valid.
+	 * Another function has replaced the known one in the process. The known one loses its key,
+	 * but words that refer to its id remain valid.
 	 */
 	if (is_known && answer && n->question.is_known) {
 		index_remove(&l->by_key, n->hash, id);

@@ -55,8 +55,8 @@ uint32_t langs_guess(const char *path);
  */
 void langs_enable_signatures(struct langs *l);
 /*
- * Makes @source (question.h) interpret what belongs to other programs, instead of this process. Its
- * pointers are borrowed. Call it before anything is detected.
+ * Makes @source (question.h), instead of this process, interpret the files and memory of other
+ * programs. Its pointers are borrowed. Call it before anything is detected.
  */
 void langs_set_source(struct langs *l, const struct lang_source *source);
 void langs_free(struct langs *l);
@@ -64,12 +64,15 @@ void langs_free(struct langs *l);
 DEFINE_FREEP(struct langs, langs_free)
 
 /*
- * Detects whether a file is a virtual machine: @fd if the registry has a source, else @img. Called
- * once per file, under sigbus_run().
+ * Detects whether a file is a virtual machine. If the registry has a source, that reads @fd;
+ * otherwise @img is read. Called once per file, under sigbus_run().
  */
 void langs_detect(struct langs *l, const struct elf_image *img, int fd, struct lang_file *out);
 
-/* The runtimes that were detected (runtime.h); as long as @l, for all threads. */
+/*
+ * Returns the runtimes that were detected (runtime.h). They live as long as @l; any thread may read
+ * them.
+ */
 const struct lang_runtimes *langs_runtimes(const struct langs *l);
 
 /*
@@ -99,7 +102,10 @@ int langs_attach(struct langs *l, const struct lang_file *file, uint64_t bias,
 void langs_read_context(struct langs *l, const struct lang_process *p, uint64_t at,
 			struct process_context *out);
 
-/* The runtime of @file never reported its code, although it was queried as often as permitted. */
+/*
+ * Marks the runtime of @file as unsupported, because it never reported its code although it was
+ * queried as often as permitted.
+ */
 void langs_give_up(struct langs *l, const struct lang_file *file);
 
 /* A stack as the walk recorded it; the words are borrowed. */
@@ -141,10 +147,12 @@ size_t langs_bytes(const struct langs *l);
 void langs_mark(struct langs *l, uint32_t vm);
 void langs_sweep(struct langs *l);
 
-/* Counts a runtime that the caller did not let have an entry. */
+/*
+ * Counts a runtime for which the caller requests no entry, because its user already has too many.
+ */
 void langs_count_full(struct langs *l);
 
-/* How often a runtime, or a layout of its data, found no room in the tables of the walk. */
+/* Returns how often a runtime, or a layout of its data, found no room in the walk's tables. */
 uint64_t langs_n_full(const struct langs *l);
 
 /*

@@ -18,20 +18,20 @@ struct lang_memo;
 /* The process whose frames are read. */
 struct lang_process {
 	uint32_t pid;
-	uint64_t start_ns; /* distinguishes programs that ran under one pid */
+	uint64_t start_ns; /* distinguishes programs that ran with the same pid */
 	int (*read)(void *ctx, uint64_t addr, void *dst, size_t len); /* 0, or negative */
-	/* Returns the load bias of the file of @vm; NULL, or 0: it is unknown. */
+	/* Returns the load bias of the file of @vm, 0 if it is unknown. NULL: no bias is known. */
 	uint64_t (*bias)(void *ctx, uint32_t vm);
 	void *ctx;
 	/*
-	 * Applies what has happened, and returns whether the process still runs this program; NULL:
-	 * that is not known.
+	 * Applies pending events of the process, and returns whether it still runs this program;
+	 * NULL: that is not known.
 	 */
 	bool (*is_current)(void *ctx);
 	/*
 	 * The two words of the frame that called the frame being read; NULL if the caller belongs
-	 * to another virtual machine, is native code or is uncertain. For generated code only if
-	 * the language is named_by_caller.
+	 * to another virtual machine, is native code or is uncertain. For generated code, it is set
+	 * only if the language is named_by_caller.
 	 */
 	const uint64_t *caller;
 	bool is_copy;           /* read() serves parts of the memory that were copied; see copy.h */
@@ -43,7 +43,7 @@ enum lang_function_state {
 	LANG_FUNCTION_READ,
 	LANG_FUNCTION_STALE,
 	LANG_FUNCTION_UNREADABLE,
-	LANG_FUNCTION_LATE,      /* stands for those of an activation that was not read in time */
+	LANG_FUNCTION_LATE,      /* stands for an activation that was not read in time */
 	LANG_FUNCTION_FORGOTTEN, /* its id is free */
 };
 
@@ -54,7 +54,7 @@ enum lang_function_state {
 struct lang_function {
 	uint8_t lang;     /* enum vm_lang */
 	uint8_t state;    /* enum lang_function_state */
-	uint16_t version; /* of the runtime, as the language counts */
+	uint16_t version; /* of the runtime, in a form that the language chooses */
 	uint32_t first_line;
 	uint32_t place;    /* input of read(): the place of the frame that is read */
 	uint32_t bytecode; /* the place at which the code begins */

@@ -2,10 +2,10 @@
 #pragma once
 
 /*
- * The questions that the registry (lang.h) has about a file or a process. To answer one means to
- * interpret bytes that another program chose. The functions here do that in the process that calls
- * them, which may be harmed. The registry calls them through a struct lang_source, which may be
- * another process.
+ * The questions that the registry (lang.h) has about a file or a process. Answering one means
+ * interpreting bytes that another program chose, which could exploit a defect of the code that does
+ * so. The functions here run in the process that calls them. The registry calls them through a
+ * struct lang_source, which may forward the questions to another process.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,17 +29,17 @@ struct lang_question {
 	uint64_t words[2];   /* of the frame; the first has the index of the VM */
 	uint64_t caller[2];
 	/*
-	 * LANG_ASK_FUNCTION: with @is_known, the function is read only if it is no more the one
-	 * that has these properties (struct lang_function).
+	 * LANG_ASK_FUNCTION: with @is_known, the function is read again only if another one with
+	 * other properties (struct lang_function) has replaced it.
 	 */
 	uint32_t is_known, bytecode, n_lines, first_line;
 };
 
 struct lang_answer {
-	int result;    /* as of read() and expand() of struct lang */
-	bool is_still; /* the known function is still there; @function is empty */
+	int result;    /* what read() or expand() of struct lang returned */
+	bool is_still; /* the known function is still there, so @function is empty */
 	struct lang_function function;
-	struct lang_call calls[LANG_CALLS_MAX]; /* @result of them */
+	struct lang_call calls[LANG_CALLS_MAX]; /* as many as @result */
 };
 
 /* Answers one question. The caller calls lang_function_fini(), whatever the result. */
@@ -53,13 +53,13 @@ void lang_function_fini(struct lang_function *f);
 
 /* The result of detection for a file. No pointers: it is sent unchanged. */
 struct lang_detection {
-	int32_t result; /* 0; -ENOTSUP: the runtime is not supported; -ENOENT: it is none */
+	int32_t result; /* 0; -ENOTSUP: an unsupported runtime; -ENOENT: not a runtime */
 	uint32_t reserved;
 	uint64_t loop_vaddr;
 	struct vm_code code;    /* lang: LANG_NONE for Go */
-	union lang_entry entry; /* of the table of code.lang; with result 0 */
+	union lang_entry entry; /* for the table of code.lang; valid with result 0 */
 	char runtime[24], version[24];
-	char problem[64]; /* with -ENOTSUP; "" if it is the version */
+	char problem[64]; /* with -ENOTSUP; "" if the version is the reason */
 	/* Whatever the result is: contexts that the file publishes (context/context.h). */
 	struct context_layout context; /* kind: CONTEXT_NONE if it publishes none */
 	uint64_t context_off, context_vaddr;
@@ -72,9 +72,9 @@ void lang_detect(const struct elf_image *img, bool fold, struct lang_detection *
 
 /* The code that a process's virtual machine generates; see attach() of struct lang. */
 struct lang_regions {
-	int32_t result; /* as of attach(): the number of regions, which are those of VM 0 */
+	int32_t result; /* what attach() returned: the number of regions, whose VM is 0 */
 	uint32_t reserved;
-	union lang_entry entry; /* what describes the code */
+	union lang_entry entry; /* describes the code */
 	struct unwind_mapping regions[LANG_REGIONS_MAX];
 };
 
@@ -87,7 +87,7 @@ void lang_find_regions(const struct vm_tables *tables, uint32_t vm, uint64_t bia
 /* A batch of questions about one process. */
 struct lang_batch {
 	const struct vm_tables *tables;
-	const uint32_t *file_vms; /* for each VM, the one of its file, to which a bias belongs */
+	const uint32_t *file_vms; /* for each VM, the VM of its file, to which a bias belongs */
 	const struct lang_process *process;
 	const struct lang_question *questions;
 	size_t n;
@@ -96,11 +96,11 @@ struct lang_batch {
 	void *ctx;
 };
 
-/* An implementation that answers the registry's questions. */
+/* Answers the registry's questions, in this process or in another one. */
 struct lang_source {
 	/*
-	 * Answers questions in order, from the first on. Return: how many; the rest cannot be
-	 * answered now, and may be repeated with another stack.
+	 * Answers questions in order, from the first on. Return: the number of answered ones; the
+	 * others cannot be answered now, and may be repeated with another stack.
 	 */
 	size_t (*ask)(void *ctx, const struct lang_batch *batch);
 	/*
@@ -111,7 +111,7 @@ struct lang_source {
 	/* Does what lang_find_regions() does. */
 	void (*find_regions)(void *ctx, const struct vm_tables *tables, uint32_t vm, uint64_t bias,
 			     const struct lang_process *p, struct lang_regions *out);
-	/* As process_context_read(). */
+	/* Does what process_context_read() does. */
 	void (*read_context)(void *ctx, const struct lang_process *p, uint64_t at,
 			     struct process_context *out);
 	void *ctx;

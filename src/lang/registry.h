@@ -37,7 +37,7 @@ struct lang_file;
 
 struct langs {
 	struct vm_tables tables;
-	uint32_t file_vms[VM_TABLE_MAX]; /* for each VM, the one of the file that it belongs to */
+	uint32_t file_vms[VM_TABLE_MAX]; /* for each VM, the VM of its file */
 	bool fold, signatures;
 	uint64_t n_vms_full; /* runtimes without an entry */
 	uint32_t n_vms;      /* entries used in the tables so far; [0] stands for no VM */
@@ -86,19 +86,22 @@ struct langs {
 /* Adds an entry to the walk's tables. Returns its index; 0 if they are full, which is counted. */
 uint32_t langs_add_vm(struct langs *l, const struct vm_code *code, const union lang_entry *entry);
 
-/* Answers questions about a process by the registry's source. Returns how many. */
+/* Lets the registry's source answer questions about a process. Returns the number of answers. */
 size_t langs_ask(struct langs *l, const struct lang_process *p, const struct lang_question *q,
 		 size_t n, void (*answer)(void *ctx, size_t question, struct lang_answer *answer),
 		 void *ctx);
 
-/* Requests the function, or collects that while a stack is collected. */
+/* Requests the function, or collects the question while those of a stack are collected. */
 void langs_need(struct langs *l, const struct lang_process *p, const struct function_need *need);
 
 /* Returns true if the function of a frame has to be requested; @out describes it. */
 bool langs_need_function(struct langs *l, const struct lang_process *p, const uint64_t words[2],
 			 struct function_need *out);
 
-/* Takes the answer about a function, also what it owns; NULL: there is none at the moment. */
+/*
+ * Records the answer about a function, and takes ownership of what it owns; NULL: there is no
+ * answer at the moment.
+ */
 void langs_take_function(struct langs *l, const struct function_need *need,
 			 struct lang_answer *answer);
 

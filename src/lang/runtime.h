@@ -3,8 +3,9 @@
 
 /*
  * The language runtimes that were detected, and which of them are not supported: by name and
- * version, a bounded number, because both come from files of other users. The registry (lang.h)
- * adds what it detects; a user is warned of an unsupported runtime once a sample was in its code.
+ * version. Their number is bounded, because both texts come from files of other users. The registry
+ * (lang.h) adds the runtimes that it detects; a user is warned of an unsupported one once a sample
+ * was in its code.
  *
  * The thread that detects adds runtimes. Another one may note samples and read at the same time:
  * entries never move, and a path is complete when has_samples is set.
@@ -16,13 +17,13 @@
 
 enum {
 	LANG_RUNTIMES_MAX = 64,
-	LANG_UNSUPPORTED_MAX = 16, /* room that supported runtimes do not take */
+	LANG_UNSUPPORTED_MAX = 16, /* entries reserved for unsupported runtimes */
 };
 
 struct lang_runtime {
 	char name[24];    /* "Python" */
 	char version[24]; /* "3.14"; "" if it is unknown */
-	char text[64];    /* storage for problem, unless that is static text */
+	char text[64];    /* storage for @problem, unless that is static text */
 	/* Why its functions cannot be read; NULL: it is supported. Valid as long as this struct. */
 	_Atomic(const char *) problem;
 	const char *effect; /* the consequence for stacks. Static text. */

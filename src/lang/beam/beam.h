@@ -35,7 +35,7 @@ struct beam_function {
 	uint64_t info;   /* address of its ErtsCodeInfo */
 	uint32_t index;  /* in the module */
 	__u64 mfa[3];    /* module and name as atoms, arity */
-	uint64_t md5;    /* the first bytes of the module's sum */
+	uint64_t md5;    /* the first bytes of the module's MD5 checksum */
 };
 
 /* Finds the function whose ErtsCodeInfo is at @info, in the modules of all generations. */

@@ -80,9 +80,9 @@ struct targets {
 };
 
 /*
- * Collects each address that four bytes of the code may refer to, if they end an instruction or
- * precede a constant of four bytes. Most of these are not addresses, but a match of N_STORES
- * members is not a coincidence.
+ * Collects the address that any four bytes of the code would refer to as a displacement that ends
+ * an instruction or precedes a constant of four bytes. Most of these are not displacements, but a
+ * match of N_STORES members is not a coincidence.
  */
 static void collect(const struct elf_span *code, uint64_t vaddr, struct targets *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names a function of the BEAM. The cookie of the walk is compared first, so code that was replaced
- * or unloaded has no name rather than a wrong one.
+ * Names a function of the BEAM. The cookie that the walk recorded is compared first, so code that
+ * was replaced or unloaded gets no name instead of a wrong one.
  */
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include "arch/arch.h"
 #include "elf/image.h"
 
-enum { GO_OFFSET_MAX = 4096 }; /* of the fields of g and m */
+enum { GO_OFFSET_MAX = 4096 }; /* limit for the offsets of the fields in g and m */
 
 static const struct context_ops *const all[CONTEXT_MAX] = {
 #define X(sym, name) [CONTEXT_##sym] = &context_##name##_ops,

@@ -71,7 +71,10 @@ static void add_id(struct labels *l, const char *key, const uint8_t *id, size_t 
 		add(l, &(struct label){ key, hex, strlen(key), 2 * n }, true);
 }
 
-/* An attribute is {number of its key, length, bytes}. One that the end cuts ends the list. */
+/*
+ * Adds the attributes of a record, each of which is {number of its key, length, bytes}. The list
+ * ends at an attribute that the record does not contain entirely.
+ */
 static void add_attributes(struct labels *l, const struct context *c,
 			   const struct context_names *names)
 {

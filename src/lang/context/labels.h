@@ -44,6 +44,8 @@ bool context_is_valid(const struct context *c, size_t len);
 void context_set_make(const struct context *c, const struct context_names *names,
 		      struct context_set *out);
 
-/* Reads the label at *@at of a text, and moves *@at behind it. Returns false at the end. */
+/*
+ * Reads the label at *@at of a text, and advances *@at to the next one. Returns false at the end.
+ */
 bool context_set_next(const char *text, size_t len, size_t *at, const char **out_key,
 		      const char **out_value);

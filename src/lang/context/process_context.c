@@ -15,7 +15,7 @@
 
 enum {
 	VERSION = 2,
-	TRIES = 3, /* a context that changes during each of them is being written */
+	TRIES = 3, /* if the context changes during each, it is being written */
 	VARINT_BYTES_MAX = 10,
 	/* wire types */
 	VARINT = 0,
@@ -109,7 +109,10 @@ static int next(struct bytes *b, struct field *out)
 	return good ? 1 : -EBADMSG;
 }
 
-/* Finds the last field @number of type BYTES; none is an empty one. Return: 0 or -EBADMSG. */
+/*
+ * Finds the last field @number of type BYTES; *@out is empty if there is none. Return: 0 or
+ * -EBADMSG.
+ */
 static int find(struct bytes b, uint32_t number, struct bytes *out)
 {
 	struct field f;
@@ -124,7 +127,7 @@ static int find(struct bytes b, uint32_t number, struct bytes *out)
 
 /* ---- the message ---------------------------------------------------------------------------- */
 
-/* A name that is longer than there is room for is cut. */
+/* Appends a name, truncated to the space that it has. */
 static int add_name(struct context_names *names, struct bytes value)
 {
 	size_t n;

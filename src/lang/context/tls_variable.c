@@ -51,7 +51,7 @@ static bool is_program(const struct elf_image *img)
 	return elf_image_type(img) == ET_EXEC || elf_image_phdr(img, PT_INTERP, &interpreter) == 0;
 }
 
-/* musl's libc.so has another name in some distributions; glibc's is libc.so.6. */
+/* Returns true for the names that distributions give musl's libc.so; glibc's is libc.so.6. */
 static bool is_musl_name(const char *name)
 {
 	return !strcmp(name, "libc.so") || !strncmp(name, "libc.musl", strlen("libc.musl"));

@@ -23,7 +23,7 @@ static int add_text(struct profile *p, const char *s, uint32_t *out)
 	return profile_add_string(p, s, strnlen(s, NAME_MAX_BYTES), out);
 }
 
-/* Without a frame, the location is only an address. */
+/* Adds a location; without a @frame, it is only an address. */
 static int add_location(struct golang_frames *f, uint64_t pc, const struct gopclntab_frame *frame,
 			uint32_t *out)
 {
@@ -81,7 +81,7 @@ static int find_place(struct golang_frames *f, uint64_t pc, struct golang_place 
 
 /* ---- a stack --------------------------------------------------------------------------------- */
 
-/* The number of the runtime's functions above the first of the program; 0 if there are no others */
+/* Counts the runtime's functions above the first one of the program; 0 if all are the runtime's. */
 static int count_hidden(struct golang_frames *f, const uint64_t *pcs, size_t n, size_t *out)
 {
 	struct golang_place place;

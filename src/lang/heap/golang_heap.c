@@ -27,7 +27,7 @@
 enum {
 	MEM_PROFILE = 1, /* mprof.go: the type of a record */
 	CYCLES = 3,
-	ROUNDS = 3, /* of reading counts that have changed meanwhile */
+	ROUNDS = 3, /* rounds of reading counts that change meanwhile */
 };
 
 /* mprof.go: struct bucket; the program counters and a struct counts[1 + CYCLES] follow. */
@@ -77,8 +77,8 @@ static int read_record(struct reading *rd, uint64_t addr, const struct header *h
 }
 
 /*
- * A list in which a later record is followed by an earlier one never ends: @seen is one of those
- * before, which is replaced after 1, 2, 4, ... steps.
+ * Reads the records of the list. @seen detects a circular list: it is an earlier record, replaced
+ * after 1, 2, 4, ... steps, to which a circular list returns.
  */
 static int read_list(struct reading *rd, uint64_t first)
 {
@@ -114,7 +114,7 @@ static void add_counts(struct counts *to, const struct counts *c)
 	to->free_bytes += c->free_bytes;
 }
 
-/* @cycle: CYCLES for all of them. */
+/* Reads the published counts plus those of @cycle, or of all cycles if it is CYCLES. */
 static int read_counts(struct reading *rd, uint32_t cycle, struct record *record)
 {
 	struct counts all[1 + CYCLES], now;
@@ -131,7 +131,9 @@ static int read_counts(struct reading *rd, uint32_t cycle, struct record *record
 	return 0;
 }
 
-/* Records that cannot be read any more keep the counts that they had. */
+/*
+ * Reads the counts of all records. A record that cannot be read any more keeps its previous counts.
+ */
 static void read_all_counts(struct reading *rd, uint32_t cycle)
 {
 	rd->counts->n_changed = 0;
@@ -200,7 +202,7 @@ static bool is_in_range(double v)
 
 /*
  * Allocations are sampled by their bytes; this estimates what the samples stand for, with the
- * arithmetic of runtime/pprof. Returns false if the result is not a number of that kind.
+ * arithmetic of runtime/pprof. Returns false if the result does not fit an int64_t.
  */
 static bool scale(int64_t count, int64_t size, int64_t rate, int64_t out[2])
 {

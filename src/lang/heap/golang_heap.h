@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Reads the heap profile that Go's runtime records in every program which can write it itself, from
- * the memory of the running process: the profile is the one that the program's /debug/pprof/heap
- * would return at that moment, with the same scaling.
+ * Reads, from the memory of a running process, the heap profile that Go's runtime records in every
+ * program that contains code to write it. The result is the profile that the program's
+ * /debug/pprof/heap would return at that moment, with the same scaling.
  *
  * The structures are untrusted and change while they are read. Records, frames and reads are
  * limited; what is missing is counted.
@@ -22,8 +22,8 @@ struct golang_heap_counts {
 	char version[24];      /* of Go: "1.26.1" */
 	int64_t rate;          /* runtime.MemProfileRate, in bytes; 1: all allocations; 0: off */
 	uint64_t n_records;    /* that were read */
-	uint64_t n_invalid;    /* records that cannot be of a heap profile; they are omitted */
-	uint64_t n_changed;    /* records that changed whenever they were read */
+	uint64_t n_invalid;    /* records that cannot belong to a heap profile; they are omitted */
+	uint64_t n_changed;    /* records that changed every time they were read */
 	uint32_t is_cut;       /* the list was not read to its end */
 	uint32_t is_published; /* 0: no collection of garbage has ended, so all counts are recent */
 };

@@ -149,7 +149,7 @@ int jvm_identity_read(const struct jvm_vm *vm, const struct lang_process *p, uin
 
 /* ---- entry points of struct lang --------------------------------------------- */
 
-/* These implement the operations of struct lang (lang/lang.h) with the same names. */
+/* These implement the operations of struct lang (lang/language.h) with the same names. */
 int jvm_detect(const struct elf_image *img, const struct vm_tables *tables, uint32_t vm,
 	       struct lang_detected *out);
 

@@ -52,7 +52,7 @@ static uint64_t head_field(const struct job *j, uint16_t off, size_t width)
 
 /* ---- symbols ---------------------------------------------------------------- */
 
-/* The length of a character of modified UTF-8 by its first byte; 0 if none begins with it. */
+/* Returns the length of the character of modified UTF-8 that begins with @first; 0 if none does. */
 static size_t char_length(uint8_t first)
 {
 	if (first < 0x80)
@@ -61,9 +61,10 @@ static size_t char_length(uint8_t first)
 }
 
 /*
- * Is @text modified UTF-8 (JVM specification, section 4.4.7), which has no byte 0, and not empty?
- * The C library overwrites the beginning of a Symbol that HotSpot frees when it unloads a class.
- * The last character may be incomplete, because long text is truncated.
+ * Returns whether @text is not empty and is modified UTF-8 (JVM specification, section 4.4.7),
+ * which has no byte 0. This detects freed Symbols: the C library overwrites their beginning after
+ * HotSpot has freed them with their class. The last character may be incomplete, because long text
+ * is truncated.
  */
 static bool is_text(const uint8_t *text, size_t len)
 {

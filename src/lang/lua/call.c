@@ -102,8 +102,8 @@ static bool is_identifier(const char *s)
 }
 
 /*
- * Reads the name of a variable. Another text comes from memory that was freed: an allocator writes
- * into it, at its end too, so type and first bytes may remain.
+ * Reads the name of a variable. A text that is not an identifier comes from freed memory: an
+ * allocator also writes to its end, so that the type and the first bytes may be intact.
  */
 static int read_variable(const struct lang_process *p, const struct lua_vm *lua, uint64_t at,
 			 char **out)

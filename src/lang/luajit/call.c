@@ -194,7 +194,10 @@ static bool fills(uint32_t code, uint32_t slot)
 		o == OP_UGET || (o >= OP_FNEW && o <= OP_GGET) || (o >= OP_TGETV && o <= OP_TGETR));
 }
 
-/* Names what @code loads. Return: an enum by_caller, -ENOENT; -EAGAIN: it copies another slot. */
+/*
+ * Reads the name of the value that @code loads. Return: an enum by_caller; -ENOENT if it has none;
+ * -EAGAIN if @code copies another slot.
+ */
 static int name_of_load(const struct lang_process *p, const struct luajit_proto *f, uint32_t code,
 			char **out)
 {

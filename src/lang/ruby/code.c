@@ -160,9 +160,9 @@ bool ruby_is_suspect(uint64_t addr, const struct lang_function *f, uint32_t plac
 	uint32_t pos = (place - f->bytecode) & PLACE_MASK;
 
 	/*
-	 * Within the known code, the iseq is assumed to be unchanged. A place outside of it is
-	 * either one that generated code did not update, or the iseq is another one with other
-	 * code.
+	 * Within the known code, the iseq is assumed to be unchanged. If a place is outside of it,
+	 * either generated code did not update the place, or another iseq with other code is at the
+	 * address.
 	 */
 	return (addr & RUBY_KIND_MASK) == RUBY_ISEQ && 4 * pos > f->n_lines;
 }

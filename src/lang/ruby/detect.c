@@ -65,10 +65,10 @@ static uint64_t rip_operand(const struct elf_span *code, size_t i)
 }
 
 /*
- * Finds the table of symbols. Its first field is the last symbol, which the id is compared with:
- * cmp disp(%rip),%reg or cmp %reg,disp(%rip). If the code loads that field first, by a 32-bit mov,
- * the table is recognized by a second load, of its field at RUBY_SYMBOLS_IDS. Returns its address,
- * or 0.
+ * Finds the table of symbols. Its first field is the last symbol, with which the function compares
+ * the id: cmp disp(%rip),%reg or cmp %reg,disp(%rip). If the code loads that field first, by a
+ * 32-bit mov, the table is recognized by a second load, of its field at RUBY_SYMBOLS_IDS. Returns
+ * its address, or 0.
  */
 static uint64_t find_table(const struct elf_span *code, size_t len)
 {

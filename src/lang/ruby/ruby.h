@@ -16,10 +16,13 @@ int ruby_detect(const struct elf_image *img, const struct vm_tables *tables, uin
 int ruby_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
 	      uint64_t addr, uint32_t cookie, struct lang_function *out);
 
-/* @f has one line for each word of its code. */
+/* Returns the line of @place in @f, which has one line for each word of its code. */
 uint32_t ruby_line(const struct lang_function *f, uint32_t place);
 
-/* The garbage collector frees iseqs, and another one may get the address @addr. */
+/*
+ * Returns true if @place is not in @f's code, so that the function at @addr may be another one: the
+ * garbage collector frees iseqs and reuses their addresses.
+ */
 bool ruby_is_suspect(uint64_t addr, const struct lang_function *f, uint32_t place);
 bool ruby_is_still(const struct lang_process *p, uint64_t addr, const struct lang_function *f,
 		   uint32_t place);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From 3.13 on, the state of a coroutine says that it awaits an object. Before, the instruction at
- * which it is suspended does.
+ * From 3.13 on, the state of a coroutine records that it awaits an object. Before, that depends on
+ * the instruction at which it is suspended.
  */
 #include "lang/tasks/asyncio_frames.h"
 
@@ -29,12 +29,11 @@ enum {
 
 struct known_wait {
 	const char *file, *function; /* in asyncio/; the last component of its name */
-	const char *text;            /* NULL: it is a method of what is waited for */
+	const char *text;            /* NULL: the function is a method of the object */
 	uint8_t wake;
 };
 
-/* A lock is released, and a group ended, by a task; events and queues are also used by callbacks.
- */
+/* A lock is released and a group ended by a task; events and queues are also used by callbacks. */
 static const struct known_wait known[] = {
 	{ "tasks.py", "sleep", "sleep", TASK_WAKE_EVENT },
 	{ "tasks.py", "wait_for", "wait_for", TASK_WAKE_EVENT },
@@ -98,7 +97,7 @@ static int read_pages(void *ctx, uint64_t addr, void *dst, size_t len)
 	return task_pages_read(ctx, addr, dst, len);
 }
 
-/* Finds whether the coroutine is suspended by an await, which it is not if it yields an object. */
+/* Returns whether the coroutine is suspended by an await; it is not if it yields an object. */
 static bool awaits_at(struct asyncio_frames *f, uint64_t code, uint64_t at)
 {
 	const struct asyncio_layout *l = f->layout;

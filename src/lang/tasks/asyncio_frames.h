@@ -17,20 +17,20 @@ struct task_snapshot;
 
 enum { ASYNCIO_PLACES_MAX = 65536 };
 
-/* The kind of object that a function of asyncio waits for. */
+/* How a frame shows what its coroutine waits for. */
 enum asyncio_wait {
-	ASYNCIO_WAIT_NONE,   /* it is none of these */
-	ASYNCIO_WAIT_NAMED,  /* the text says it */
+	ASYNCIO_WAIT_NONE,   /* the function is not a known one of asyncio */
+	ASYNCIO_WAIT_NAMED,  /* asyncio_place.text names it */
 	ASYNCIO_WAIT_OBJECT, /* the object whose method it is, such as a lock */
 };
 
 struct asyncio_place {
 	uint64_t code, at; /* address of the code object; saved position in it */
-	uint32_t frame;    /* of the snapshot */
+	uint32_t frame;    /* its id in the snapshot */
 	bool awaits;       /* the frame's last object is what the coroutine awaits */
 	uint8_t wait;      /* enum asyncio_wait */
 	uint8_t wake;      /* enum task_wake */
-	char text[24];     /* "sleep"; of an object, the method: "acquire" */
+	char text[24];     /* "sleep"; with ASYNCIO_WAIT_OBJECT, the method: "acquire" */
 };
 
 struct asyncio_frames {
@@ -45,13 +45,14 @@ struct asyncio_frames {
 	} places;
 	struct index index;
 	uint64_t seed;    /* of the index; 0: not set yet */
-	uint32_t last[2]; /* numbers of two places, which are probably next */
+	uint32_t last[2]; /* numbers of the two places that are probably next */
 };
 
 void asyncio_frames_fini(struct asyncio_frames *f);
 
 /*
- * The place @at, as a frame saves it, in the code object @code. *@out is valid until the next call.
+ * Looks up or reads the place @at, as a frame saves it, in the code object @code. *@out is valid
+ * until the next call.
  * Return: 0; -EBADMSG if @code is not a code object, or there are too many places; -EFAULT; -ETIME;
  * -ENOMEM.
  */

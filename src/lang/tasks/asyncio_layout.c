@@ -12,7 +12,7 @@
 
 enum { FIRST_MINOR = 9, LAST_MINOR = 14, FIRST_WITH_LISTS = 14, HEAD_BYTES = 16 };
 
-/* The words of the offsets; each group begins with a size. */
+/* Indexes of the words of struct Py_AsyncioModuleDebugOffsets; each group begins with a size. */
 enum {
 	DEBUG_TASK_SIZE = 0,
 	DEBUG_TASK_NAME = 1,
@@ -39,7 +39,7 @@ static const struct asyncio_layout known[LAST_MINOR + 1] = {
 	[11] = { TASK(128), INDEXED, .generator_frame = 80, .generator_state = 75, .created = -2 },
 	[12] = { TASK(128), INDEXED, .generator_frame = 72, .generator_state = 67, .created = -2 },
 	[13] = { TASK(112), INDEXED, .generator_frame = 72, .generator_state = 67, .created = -3 },
-	/* its tasks are described by the file */
+	/* its tasks are described by ASYNCIO_DEBUG_WORDS in the file */
 	[14] = { .generator_frame = 72,
 		 .generator_state = 67,
 		 .created = -3,

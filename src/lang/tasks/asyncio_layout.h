@@ -16,7 +16,7 @@ struct elf_image;
 /* How the end of a suspended frame's stack is found. */
 enum asyncio_stack {
 	ASYNCIO_STACK_POINTER, /* a pointer to the word after its top */
-	ASYNCIO_STACK_DEPTH,   /* 3.10: a number of objects, from where a pointer leads */
+	ASYNCIO_STACK_DEPTH,   /* 3.10: the number of objects, and a pointer to the first */
 	ASYNCIO_STACK_INDEX,   /* 3.11 to 3.13: an index into the frame's own objects */
 };
 
@@ -24,7 +24,10 @@ struct asyncio_layout {
 	char version[24];
 	struct python_vm py;
 	uint16_t task_waiter, task_coroutine, task_name;
-	/* From 3.14 on: a list of tasks in each thread and interpreter. 0: only a set has them. */
+	/*
+	 * From 3.14 on: a list of tasks in each thread and interpreter. 0: only the set contains
+	 * them.
+	 */
 	uint16_t task_node, thread_tasks;
 	uint32_t interp_tasks;
 

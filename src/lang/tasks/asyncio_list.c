@@ -201,7 +201,7 @@ static int read_list(struct listing *l, uint64_t head)
 	int r = 0;
 
 	for (int i = 0; i < TRIES; i++) {
-		/* what an unsuccessful try has found stays: it is checked like all others */
+		/* the tasks of an unsuccessful try stay; they are checked like all others */
 		r = walk_list(l, head);
 		if (r == 0 || is_fatal(r))
 			return r;

@@ -17,7 +17,7 @@ struct asyncio_list {
 	struct {
 		VEC(uint64_t);
 	} tasks;             /* sorted, each once */
-	uint32_t n_damaged;  /* sets and lists that changed whenever they were read, or lie */
+	uint32_t n_damaged;  /* sets and lists that are invalid, or changed each time */
 	char directory[256]; /* of the standard library, with a slash; "" if it is unknown */
 };
 

@@ -25,7 +25,7 @@
 
 enum {
 	BATCH = 1024,
-	ROUNDS = 3, /* of reading those that have changed meanwhile */
+	ROUNDS = 3, /* rounds of reading tasks that change meanwhile */
 	NAME_BYTES = 128,
 	REASON_BYTES = 128,
 };
@@ -46,7 +46,9 @@ struct entry {
 	bool is_cut, is_done;
 };
 
-/* The reason of a method, which is probably that of the next task too. */
+/*
+ * The last method that tasks wait in, and its reason. The next task probably waits in the same one.
+ */
 struct method {
 	uint64_t type; /* address; 0: none yet */
 	char text[24];
@@ -109,7 +111,7 @@ static int look_at(struct reading *rd, uint64_t addr, struct look *out)
 	return r == 0 && out->c.state == ASYNCIO_FINISHED ? -ENOENT : r;
 }
 
-/* True if what was read in between belongs to both. */
+/* True if the task was the same before and after its stack was read. */
 static bool is_same(const struct look *a, const struct look *b)
 {
 	return a->waiter == b->waiter && a->coroutine == b->coroutine && a->c.state == b->c.state &&
@@ -214,7 +216,7 @@ static int set_reason(struct reading *rd, const struct look *look, struct task *
 		t->wake = chain->wake;
 	if (r == 0 && future && python_kind_of(&rd->objects, future) == PYTHON_TASK) {
 		t->waits_for = future;
-		/* of others, names are not needed, and each would be a text of its own */
+		/* names of other tasks are not needed, and most would be another string */
 		r = look->is_native ? set_name(rd, t->id, t) : 0;
 	}
 	return r;
@@ -272,7 +274,7 @@ static int read_stack(struct reading *rd, struct entry *e)
 
 /* ---- a batch --------------------------------------------------------------------------------- */
 
-/* Reads those that are not done; those without a task are done. */
+/* Reads the tasks of the entries that are not done. An entry without a task becomes done. */
 static int read_tasks(struct reading *rd)
 {
 	int r = 0;
@@ -307,7 +309,7 @@ static int add_task(struct reading *rd, struct entry *e, bool is_changed)
 	return task_snapshot_add(rd->out, &e->task);
 }
 
-/* Adds those that have not changed since they were read; the others remain to be done. */
+/* Adds the tasks that have not changed since they were read. Entries of others stay undone. */
 static int check(struct reading *rd, bool is_last)
 {
 	int r = 0;
@@ -351,7 +353,10 @@ static int read_batch(struct reading *rd)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* A task is selected by its address, so in each snapshot if the numbers of tasks are similar. */
+/*
+ * Tasks are selected by their addresses, so snapshots with similar numbers of tasks select the same
+ * ones.
+ */
 static int read_listed(struct reading *rd)
 {
 	uint32_t one_in = rd->out->totals.one_in;

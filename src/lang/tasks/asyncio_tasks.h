@@ -12,7 +12,7 @@
 
 struct asyncio_layout;
 
-/* Does what the reader does, with a file that was read before. */
+/* Does what the task_reader does, with the layout of a file that was read before. */
 int asyncio_tasks_read_layout(const struct asyncio_layout *layout, uint64_t bias,
 			      struct task_memory *m, uint32_t max, struct task_snapshot *out);
 

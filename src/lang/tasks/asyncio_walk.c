@@ -12,8 +12,8 @@
 
 enum {
 	STACK_BYTES_MAX = 1 << 20,
-	TAG = 7,      /* bits of references that are not of the address (3.14) */
-	YIELDED = -2, /* from 3.13 on; a higher value below 0: it awaits */
+	TAG = 7,      /* bits of a reference that do not belong to the address (3.14) */
+	YIELDED = -2, /* from 3.13 on; higher values below 0 mean that it awaits */
 };
 
 /* ---- a coroutine ----------------------------------------------------------------------------- */
@@ -27,7 +27,7 @@ static enum asyncio_state state_of(const struct asyncio_layout *l, int8_t state)
 	return state == l->created ? ASYNCIO_CREATED : ASYNCIO_SUSPENDED;
 }
 
-/* Reads the state up to 3.10, of a coroutine that has a frame, and whose place is known. */
+/* Reads the state of a coroutine up to 3.10. It has a frame, and its place was read. */
 static int read_old_state(struct asyncio_frames *f, uint64_t addr, struct asyncio_coroutine *out)
 {
 	const struct asyncio_layout *l = f->layout;

@@ -3,8 +3,8 @@
 
 /*
  * Follows what a coroutine awaits: coroutines, generators and asynchronous generators, up to the
- * future that ends the chain. Objects are untrusted: a chain ends after TASK_FRAMES_MAX objects, so
- * circles end.
+ * future that ends the chain. Objects are untrusted: a chain ends after TASK_FRAMES_MAX objects,
+ * even if it is circular.
  */
 #include <stdbool.h>
 #include <stdint.h>

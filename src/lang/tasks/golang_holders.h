@@ -4,8 +4,8 @@
 /*
  * Guesses which goroutine holds a lock. Go does not record it, but a goroutine that holds a lock
  * and waits for another one usually has the address of the first, or of the structure that begins
- * with it, on its stack. The locks of goroutines that do not wait for a lock are not found, nor
- * locks in global variables whose address is in no stack.
+ * with it, on its stack. It does not find locks that are held by goroutines which do not wait for a
+ * lock, or locks in global variables whose address is not on the holder's stack.
  */
 #include <stdint.h>
 
@@ -26,6 +26,6 @@ struct golang_holders {
 /* Adds a goroutine that waits for a lock; beyond a maximum, it is ignored. Returns 0 or -ENOMEM. */
 int golang_holders_add(struct golang_holders *h, const struct golang_waiter *w);
 
-/* Sets waits_for of the tasks that were added, as far as a holder is found. 0; -ENOMEM. */
+/* Sets waits_for of the added tasks whose lock has a holder that is found. Returns 0 or -ENOMEM. */
 int golang_holders_find(const struct golang_holders *h, struct task_memory *m,
 			struct task_snapshot *s);

@@ -27,8 +27,8 @@ enum {
 };
 
 /*
- * From the debug information of programs of each release. Since Go 1.26 a sudog has its pointers
- * twice: the second one is always set.
+ * The offsets of each release, from the debug information of its programs. Since Go 1.26 a sudog
+ * has its pointers twice; the second one is always set.
  */
 static const struct {
 	long minor; /* from 1.minor on */

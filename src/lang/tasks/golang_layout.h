@@ -14,7 +14,7 @@ struct elf_image;
 struct gopclntab;
 struct task_memory;
 
-/* Offsets in bytes. The other fields of struct runtime.g have equal ones in all releases. */
+/* Offsets in bytes. The other fields of struct runtime.g have the same offsets in all releases. */
 struct golang_offsets {
 	uint16_t status, goid, waitsince, waitreason;
 	uint16_t syscallsp, syscallpc, gopc, startpc, waiting;
@@ -39,7 +39,7 @@ struct golang_layout {
 	bool uses_lr;              /* the processor has a link register */
 };
 
-/* Texts of the reasons for waiting, by their number, "" where there is none. */
+/* The texts of the reasons for waiting, indexed by their number; "" where there is none. */
 struct golang_reasons {
 	uint32_t n;
 	char text[GOLANG_REASONS_MAX][GOLANG_REASON_BYTES];

@@ -8,7 +8,7 @@
 #include "lang/tasks/task_memory.h"
 #include "lang/tasks/task_snapshot.h"
 
-enum { CASES_MAX = 64 /* of a select */ };
+enum { CASES_MAX = 64 /* cases of a select */ };
 
 static const struct {
 	const char *reason;

@@ -15,7 +15,7 @@ struct golang_objects {
 	struct task_memory sudogs, channels;
 };
 
-/* @o is zeroed; it reads as @m does. */
+/* Initializes the zeroed @o to read the same process as @m, with the same limits. */
 void golang_objects_init(struct golang_objects *o, const struct task_memory *m);
 
 /*

@@ -24,7 +24,7 @@
 
 enum {
 	BATCH = 2048,
-	ROUNDS = 3, /* of reading those that have changed meanwhile */
+	ROUNDS = 3, /* rounds of reading goroutines that change meanwhile */
 	LIST_MAX = 1 << 26,
 	STACK_MAX = 1 << 30,    /* bytes; the runtime's own limit */
 	STACK_BLOCK = 16 << 10, /* bytes of a stack that are read in advance */
@@ -58,7 +58,7 @@ struct entry {
 	bool is_cut, is_done, is_changed;
 };
 
-/* A function that goroutines run, and if these are the runtime's own. */
+/* A function that goroutines run, and whether these are the runtime's own. */
 struct start {
 	uint64_t pc;
 	bool is_system;
@@ -142,10 +142,10 @@ static int read_goroutine(const struct reading *rd, uint64_t addr, struct gorout
 	return 0;
 }
 
-/* True if the stack that was read in between is that of both. */
+/* True if the goroutine had the same stack before and after that was read. */
 static bool is_same(const struct goroutine *a, const struct goroutine *b)
 {
-	/* what a running one has saved is old; only that it still runs counts */
+	/* the saved registers of a running goroutine are old, so only its status is compared */
 	bool runs = a->status == STATUS_RUNNING;
 
 	return a->id == b->id && a->status == b->status &&
@@ -268,7 +268,7 @@ static int read_stack(struct reading *rd, struct entry *e)
 		.lo = g->lo,
 		.hi = g->hi,
 		.startpc = g->startpc,
-		/* the runtime has created the first one */
+		/* the first goroutine was created by the runtime, not by Go code */
 		.gopc = g->id == 1 ? 0 : g->gopc,
 		.has_registers = state_of(g->status) != TASK_RUNNING,
 	};
@@ -315,7 +315,7 @@ static struct entry *entry_of(struct reading *rd, uint32_t i, uint32_t n)
 	return &rd->batch[rd->extents[i].tag];
 }
 
-/* Reads the goroutines of the entries that are not done; those without a task are done. */
+/* Reads the goroutines of the entries that are not done. An entry without a task becomes done. */
 static int read_goroutines(struct reading *rd)
 {
 	uint32_t n = plan(rd, false);
@@ -346,7 +346,7 @@ static int read_stacks(struct reading *rd)
 	return r;
 }
 
-/* Adds those that have not changed since they were read; the others remain to be done. */
+/* Adds the goroutines that have not changed since they were read. Entries of others stay undone. */
 static int check(struct reading *rd, bool is_last)
 {
 	uint32_t n = plan(rd, false);
@@ -392,7 +392,7 @@ static int read_batch(struct reading *rd)
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-/* Reads the entries of the list that are selected by their position, so each time the same. */
+/* Reads the selected entries of the list. They are selected by position, so each time the same. */
 static int read_list(struct reading *rd, uint64_t array, uint64_t len)
 {
 	uint32_t one_in = rd->out->totals.one_in;
@@ -490,7 +490,7 @@ static int read_process(const struct task_source *src, struct task_memory *m, ui
 	r = r < 0 ? -ENOENT : golang_layout_find(src->img, table, &layout);
 	if (r < 0)
 		return r;
-	/* without them, all reasons are unknown */
+	/* if this fails, all reasons are unknown */
 	(void)golang_reasons_read(src->img, m, src->bias, reasons);
 	return golang_tasks_read_program(
 		&(const struct golang_program){ table, &layout, reasons, src->bias }, m, max, out);

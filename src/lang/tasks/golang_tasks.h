@@ -22,7 +22,7 @@ struct golang_program {
 	uint64_t bias;
 };
 
-/* Does what the reader does, with a file that was read before. */
+/* Does what the task_reader does, with a file that was read before. */
 int golang_tasks_read_program(const struct golang_program *p, struct task_memory *m, uint32_t max,
 			      struct task_snapshot *out);
 

@@ -22,7 +22,7 @@ struct golang_pc {
 	bool is_last;   /* of the outermost function, or of one that switches stacks */
 	bool is_whole;  /* the stack ends here as intended */
 	bool is_exit;
-	uint32_t caller; /* the number of the caller that was found last; any number */
+	uint32_t caller; /* a guess: the number of the caller that was found last */
 };
 
 /* The frames of one stack while it is walked. */
@@ -33,7 +33,10 @@ struct frames {
 
 /* ---- a program counter ----------------------------------------------------------------------- */
 
-/* "/usr/lib/go/src/runtime/proc.go" shows where the library is; "runtime/proc.go" does not. */
+/*
+ * Derives the directory of the library from the path of a source file:
+ * "/usr/lib/go/src/runtime/proc.go" contains it, "runtime/proc.go" does not.
+ */
 static void find_library(struct golang_walker *w)
 {
 	static const char own[] = "runtime/proc.go";
@@ -81,7 +84,10 @@ static int add_call(struct golang_walker *w, const struct gopclntab_frame *f, ui
 	return r < 0 ? r : task_snapshot_frame(w->out, &frame, out);
 }
 
-/* These calls only park a goroutine, whatever it waits for; they may be inlined. */
+/*
+ * Returns true for the functions that only park a goroutine, whatever it waits for. They may be
+ * inlined.
+ */
 static bool is_park(const char *function)
 {
 	return !strcmp(function, "runtime.gopark") || !strcmp(function, "runtime.goparkunlock");
@@ -229,7 +235,7 @@ static int walk(struct golang_walker *w, struct task_memory *m, const struct gol
 		last = id;
 		if (!p.is_exit)
 			append(w, f, &p);
-		/* the innermost frame may have switched stacks, since sp is from after that */
+		/* the innermost frame may have switched stacks, because sp was saved after that */
 		if (p.is_whole || (p.is_last && (i > 0 || p.depth < 0))) {
 			*out_cut = !p.is_whole;
 			return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offsets that have been equal since 3.9 are constants; they count from the end of PyObject. Where
- * the attributes of instances are has changed in 3.11, 3.12 and 3.13 (Objects/dictobject.c).
+ * Offsets that have been equal since 3.9 are constants; they count from the end of PyObject. The
+ * place of an instance's attributes changed in 3.11, 3.12 and 3.13 (Objects/dictobject.c).
  */
 #include "lang/tasks/python_objects.h"
 
@@ -32,9 +32,9 @@ enum {
 	KEYS_OLD_SIZE = 8,   /* up to 3.10: the number of indexes */
 	KEYS_LOG2_BYTES = 9, /* from 3.11 on: log2 of the bytes of all indexes */
 	KEYS_KIND = 10,      /* from 3.11 on; 0: entries have hashes */
-	KEYS_N_ENTRIES = 24, /* from 3.11 on, as the next */
+	KEYS_N_ENTRIES = 24, /* from 3.11 on, like the next one */
 	KEYS_INDEXES = 32,
-	KEYS_OLD_MORE = 8, /* up to 3.10, these two are that much later */
+	KEYS_OLD_MORE = 8, /* up to 3.10, this is added to the offsets of these two */
 	ENTRIES_MAX = 1 << 20,
 	INSTANCE_VALUES_MAX = 64,
 	SET_MASK = 16,

@@ -22,8 +22,8 @@ enum python_kind {
 	PYTHON_COROUTINE,
 	PYTHON_GENERATOR,
 	PYTHON_ASYNC_GENERATOR,
-	PYTHON_AWAITABLE,       /* of an asynchronous generator or coroutine, which it refers to */
-	PYTHON_FUTURE_ITERATOR, /* of a future of the module _asyncio, which it refers to */
+	PYTHON_AWAITABLE,       /* it refers to an asynchronous generator or a coroutine */
+	PYTHON_FUTURE_ITERATOR, /* it refers to a future of the module _asyncio */
 	PYTHON_TASK,            /* _asyncio.Task or a class that is derived from it */
 	PYTHON_DICT,
 	PYTHON_SET,
@@ -43,7 +43,7 @@ struct python_type {
 };
 
 struct python_objects {
-	const struct python_vm *py; /* borrowed, as the pages */
+	const struct python_vm *py; /* borrowed, like the pages */
 	struct task_pages *pages;
 
 	/* private; types are few, and read once */
@@ -74,15 +74,17 @@ int python_dict_get(struct python_objects *o, uint64_t addr, const char *key, ui
 int python_attribute_of(struct python_objects *o, uint64_t addr, enum python_kind kind,
 			uint64_t *out);
 
-/* A function that is called with each element; it ends the reading with another value than 0. */
+/* A function that is called with each element; a value other than 0 ends the reading. */
 typedef int (*python_element_fn)(void *ctx, uint64_t addr);
 
-/* Reads the set at @addr, at most @max entries of its table: of a larger one, none: -E2BIG. */
+/*
+ * Calls @fn for each element of the set at @addr. Returns -E2BIG without a call if its table has
+ * more than @max entries.
+ */
 int python_set_each(struct python_objects *o, uint64_t addr, uint64_t max, python_element_fn fn,
 		    void *ctx);
 
-/* Reads an integer from 0 to UINT32_MAX of 3.12 and later, whose bits have had their place since.
- */
+/* Reads an integer from 0 to UINT32_MAX, in the representation of 3.12 and later. */
 int python_small_int(struct python_objects *o, uint64_t addr, uint32_t *out);
 
 /* Reads a text of one byte per character into @out, cut off to @size. */

@@ -34,7 +34,7 @@ static int load_aligned(struct task_memory *m, uint64_t addr, uint32_t len)
 	return load_range(m, addr & ~(uint64_t)(len - 1), len);
 }
 
-/* Loads the block with @addr, or only its page if the block is not entirely mapped. */
+/* Loads the block that contains @addr, or only its page if the block is not entirely mapped. */
 static int load(struct task_memory *m, uint64_t addr)
 {
 	int r = m->only_pages ? -EFAULT : load_aligned(m, addr, TASK_BLOCK_BYTES);

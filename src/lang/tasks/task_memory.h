@@ -6,8 +6,8 @@
  * one call reads a block of memory, and objects that are read in the order of their addresses cost
  * a copy each. Contents are as old as the block: task_memory_drop() before reading again.
  *
- * The number of calls and the time are limited, because structures of a hostile process have any
- * length. One thread.
+ * The number of calls and the time are limited, because a hostile process can have structures of
+ * any length. One thread.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,9 +44,9 @@ struct task_extent {
 };
 
 /*
- * Loads the first of the @n extents, which are sorted by their start, unless it is loaded; and
- * those that follow, as far as the pages in between are theirs. The read tries again
- * what fails here.
+ * Loads the first of the @n extents, which are sorted by their start, unless it is loaded; with it,
+ * those that follow without a page between them that no extent needs. Errors are ignored: a later
+ * read tries again.
  */
 void task_memory_prefetch(struct task_memory *m, const struct task_extent *all, size_t n);
 

@@ -4,7 +4,7 @@
 /*
  * A copy of the memory of another process as far as it was read, for objects that refer to each
  * other all over the heap: each block is read once, whatever the number of objects in it. Contents
- * are as old as their first use, until task_pages_drop(). Limits are those of the memory
+ * are as old as their first use, until task_pages_drop(). The limits are those of the memory
  * (task_memory.h), and TASK_PAGES_MAX blocks. One thread.
  *
  * CPython allocates objects of one size in pools of 16 KiB, so most blocks are used entirely.

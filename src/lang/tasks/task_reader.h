@@ -20,8 +20,8 @@ struct task_source {
 
 struct task_reader {
 	/*
-	 * Reads the tasks into an initialized snapshot, at most @max: of more, every N-th. The
-	 * structures are untrusted. Gaps are counted in out->totals.
+	 * Reads at most @max tasks into an initialized snapshot; if there are more, about one in N.
+	 * The structures are untrusted. Gaps are counted in out->totals.
 	 *
 	 * Return: 0; -ENOENT if the file is not this runtime; -ENOTSUP if its release is not
 	 * supported; -ENODATA if the runtime has no tasks yet; -EFAULT if the list cannot be read;

@@ -29,7 +29,9 @@ void task_snapshot_fini(struct task_snapshot *s)
 	vec_fini(&s->tasks);
 }
 
-/* A sample is chosen by hashes, so its size varies: a part of @max is kept for that. */
+/*
+ * Tasks are sampled by hashes, so the size of a sample varies; a part of @max is reserved for that.
+ */
 void task_totals_choose(struct task_totals *t, uint64_t n, uint32_t max)
 {
 	t->n_listed = n;

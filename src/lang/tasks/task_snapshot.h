@@ -26,7 +26,7 @@ enum task_state {
 	TASK_STATE_MAX,
 };
 
-/* The kind of wake-up that can end a wait. */
+/* The kind of event that can end a wait. */
 enum task_wake {
 	TASK_WAKE_UNKNOWN,
 	TASK_WAKE_EVENT, /* a timer, I/O or the runtime itself */
@@ -36,14 +36,14 @@ enum task_wake {
 
 enum task_flags {
 	TASK_SYSTEM = 1u << 0,  /* the runtime's own, which the program does not count */
-	TASK_CHANGED = 1u << 1, /* it changed whenever it was read: its stack is missing */
+	TASK_CHANGED = 1u << 1, /* it changed every time it was read, so its stack is missing */
 };
 
 /* No padding: it is sent unchanged. */
 struct task {
 	uint64_t id;        /* goid; the address of an asyncio task */
 	uint64_t since_ns;  /* when the wait began, CLOCK_MONOTONIC; 0: not recorded */
-	uint64_t place;     /* equal in two snapshots: it has probably not run in between */
+	uint64_t place;     /* equal in two snapshots: the task has probably not run in between */
 	uint64_t object;    /* address of the lock or channel that it waits for; 0: unknown */
 	uint64_t waits_for; /* id of the task that it waits for; 0: none is known */
 	uint32_t stack;
@@ -67,10 +67,10 @@ struct task_frame {
 
 /* Counts of entries that were read, and of gaps. No padding. */
 struct task_totals {
-	uint64_t time_ns;  /* of the snapshot, CLOCK_MONOTONIC */
-	uint64_t n_listed; /* entries of the runtime's list, with those that have ended */
-	uint64_t n_unread; /* entries that were not read: the time was over, or TASKS_MAX reached */
-	uint64_t n_invalid; /* entries that cannot be tasks: the memory is damaged, or lies */
+	uint64_t time_ns;   /* of the snapshot, CLOCK_MONOTONIC */
+	uint64_t n_listed;  /* entries of the runtime's list, with those that have ended */
+	uint64_t n_unread;  /* entries that were not read after the deadline or beyond TASKS_MAX */
+	uint64_t n_invalid; /* entries that cannot be tasks: the memory is damaged or hostile */
 	uint32_t one_in;    /* 1: all entries were read; N: about one in N, the same each time */
 	uint32_t n_changed; /* tasks with TASK_CHANGED */
 	uint32_t n_cut;     /* tasks whose stack is incomplete */
@@ -88,8 +88,8 @@ struct task_snapshot {
 	char runtime[16], version[24]; /* "Go", "1.26.1" */
 	struct task_totals totals;
 	struct strtab *strings;
-	struct seqtab frames; /* of one struct task_frame each */
-	struct seqtab stacks; /* of ids of frames, innermost first */
+	struct seqtab frames; /* each entry is one struct task_frame */
+	struct seqtab stacks; /* sequences of ids of frames, innermost first */
 	struct {
 		VEC(struct task);
 	} tasks;

@@ -59,7 +59,7 @@ static uint64_t table_at(const uint8_t *c, uint64_t vaddr)
 	return 0;
 }
 
-/* Returns the address of the table of names, taken from the code that reads it, or 0. */
+/* Returns the address of the table of names, derived from the code that reads it, or 0. */
 static uint64_t find_names_by_code(const struct elf_image *img)
 {
 	static const char *const functions[] = {

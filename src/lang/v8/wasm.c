@@ -91,7 +91,7 @@ static int32_t check_code(const struct module *m, uint64_t at, uint64_t pc)
 		return -1;
 	memcpy(numbers, w, sizeof(numbers));
 	if (w[6] == m->at && w[0] != m->at) {
-		/* up to 8.3 */
+		/* the layout up to 8.3 */
 		start = w[0];
 		n = 2;
 		i = 14;
