@@ -80,8 +80,7 @@ enum {
 	CALLER_CALLEES_FIT = 4, /* direct calls lead to the functions that the frames are of */
 	CALLER_SURE = CALLER_ROOTED + CALLER_MAY_ENTER + CALLER_CALLEES_FIT,
 	CALLEES_CHECKED = 4,          /* frames */
-	FUNCTION_BYTES_MAX = 1 << 16, /* a larger distance from the callee is a misfit: functions
-					 are rarely larger */
+	FUNCTION_BYTES_MAX = 1 << 16, /* larger distances from the callee are misfits */
 };
 
 /* Results of walk_link(). */

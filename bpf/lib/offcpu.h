@@ -77,8 +77,7 @@ static __always_inline void off_in(struct counters *c, struct off_cpu *cpu,
 	if (t)
 		t->out_ns = t->out_clock = 0;
 	else if (off_since_ns)
-		off_add(c, task); /* otherwise the iterator would report it as asleep since the
-				     start */
+		off_add(c, task); /* else the iterator reports it as asleep since the start */
 }
 
 /*

@@ -15,8 +15,7 @@ enum {
 	OFF_PERIOD_NS = 100000000, /* a period of 0.1 s, in which a CPU takes at most as many stacks
 				      as follow */
 	OFF_PERIOD_STACKS = 96,
-	OFF_STORM = 2000, /* switches in a period that make it a storm, in which fewer stacks are
-			     recorded because the switches alone cost much */
+	OFF_STORM = 2000, /* switches in a period from which on fewer stacks are recorded */
 	OFF_STORM_STACKS = 16,
 	OFF_THRESHOLD_NS = 1024, /* the lowest threshold */
 	OFF_THRESHOLD_MAX_NS = 1 << 30,

@@ -70,8 +70,7 @@ struct context_label {
 struct context_otel {
 	__u8 trace_id[16], span_id[8];
 	__u8 valid, flags;
-	__u8 attributes_len[2]; /* the length in the process's memory, little-endian; at most
-				   CONTEXT_OTEL_ATTRIBUTES of these bytes were read */
+	__u8 attributes_len[2]; /* as in the process, little-endian; not all may be read */
 	__u8 attributes[CONTEXT_OTEL_ATTRIBUTES];
 };
 
@@ -79,8 +78,7 @@ struct context_otel {
 struct context {
 	__u8 kind;
 	__u8 slot;      /* of the process */
-	__u8 n_dropped; /* labels that were omitted or truncated: too many, too long or unreadable
-			 */
+	__u8 n_dropped; /* labels that are missing or truncated: too many, too long or unreadable */
 	__u8 reserved;
 	__u32 len;
 	union {

@@ -125,8 +125,7 @@ struct jvm_vm {
 	__u8 zero_free;  /* numbers are packed without zero bytes: from 20 on */
 	__u8 block_used; /* offset before a blob of a byte that is not 0 if the blob is in use; 0 if
 			    unknown */
-	__u32 file_vm; /* for the layout of a process: the entry of its file, which has the symbols;
-			  0 in that entry */
+	__u32 file_vm; /* in the layout of a process: entry of its file, with the symbols; else 0 */
 	/*
 	 * addresses as linked of the tables that libjvm exports, indexed by JVM_SYMBOL_*
 	 * (src/lang/jvm/jvm.h)

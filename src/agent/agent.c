@@ -7,8 +7,7 @@
  * One lock is held during each poll. The symbolizer thread takes it briefly to read what the
  * sampling thread writes (file table, runtimes). Objects that the symbolizer thread may hold
  * pointers to are freed only while it is idle, in submit_window(). The symbolizer thread runs at
- * normal priority, so at the end the sampling thread, whose priority is raised, does the remaining
- * work itself.
+ * normal priority, so at the end the sampling thread, whose priority is raised, does the rest.
  */
 #include "agent/agent.h"
 
@@ -63,14 +62,12 @@ struct agent {
 
 	uint64_t started_ns, window_start_ns, window_end_ns, next_upkeep_ns;
 	uint64_t next_draw_ns;
-	uint64_t excluded_before[SELECT_RULES_MAX]; /* samples excluded before the last reload, by
-						       number of the rule */
+	uint64_t excluded_before[SELECT_RULES_MAX]; /* of the rules before a reload, by number */
 	uint64_t longest_gap_ns;  /* longest time between two reads of the ring, in this window */
 	uint64_t last_longest_ns; /* and in the previous one */
 	bool window_is_late;
 
-	bool is_logged[LANG_RUNTIMES_MAX]; /* whether an unsupported runtime was logged, by index in
-					      langs */
+	bool is_logged[LANG_RUNTIMES_MAX]; /* by index of the unsupported runtime */
 
 	pthread_mutex_t lock; /* protects the session: see above */
 
@@ -439,10 +436,9 @@ static bool is_scarce(const struct agent *a, uint64_t share)
 }
 
 /*
- * The plan keeps each part within its share. This function limits the memory that no part accounts
- * for: fragmentation, and pages of files. Unused heap is returned to the system first. Caches and
- * children without work go only if that is not enough, because refilling and starting them costs
- * time.
+ * The plan keeps each part within its share. This limits what no part accounts for: fragmentation,
+ * and pages of files. Unused heap is returned to the system first. Caches and children without work
+ * go only if that is not enough, because refilling and starting them costs time.
  */
 static void enforce_limit(struct agent *a)
 {

@@ -24,8 +24,7 @@ struct fetcher;
 
 /* The results of agent_prepare(), which requires privileges that privileges_drop() gives up. */
 struct agent_prepared {
-	int priority; /* nice value of the calling thread before it was raised; the other threads
-			 use it */
+	int priority; /* nice value of the calling thread before it was raised, for other threads */
 	int stats_fd; /* keeps the kernel's BPF statistics on; -1: not permitted */
 };
 

@@ -23,8 +23,7 @@ _Static_assert((int)SELECT_RULES_LIMIT <= (int)SELECT_NO_RULE, "each rule has a 
 struct selector {
 	struct select_rules *rules;
 	struct containers *containers;
-	bool uses_cgroup, uses_names; /* a rule uses an attribute of the cgroup; the name of a
-					 container or pod */
+	bool uses_cgroup, uses_names; /* rules use cgroups; names of containers or pods */
 };
 
 /* The attributes of one process; subject points into the others. */

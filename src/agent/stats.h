@@ -69,8 +69,7 @@ struct agent_stats {
 struct stats_sources {
 	struct session *session;
 	const struct selector *selector;
-	const uint64_t *excluded_before; /* SELECT_RULES_MAX counts of earlier rules, which are not
-					    reported for the selector's rules */
+	const uint64_t *excluded_before; /* SELECT_RULES_MAX counts of earlier rules */
 	struct process_info_store *process_info;
 	struct symbolizer_thread *symbolizer_thread;
 	pthread_mutex_t *lock; /* of the session; the caller does not hold it */

@@ -39,8 +39,7 @@ struct unnamed_file {
 	const char *path, *build_id; /* borrowed from the profile */
 	int64_t value;
 	char package[PACKAGE_NAME_MAX]; /* "" until it is found */
-	bool is_installed; /* the package of debug symbols is installed, so it would not add names
-			    */
+	bool is_installed;              /* the package of debug symbols is installed already */
 };
 
 struct search {

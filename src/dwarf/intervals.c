@@ -57,8 +57,7 @@ static int close_until(struct sweep *s, uint64_t addr)
 		int r;
 
 		if (hi < s->pos)
-			continue; /* it overlapped an interval that ended later, and is closed
-				     already */
+			continue; /* closed already: an overlapping interval ended later */
 		s->pos = hi;
 		/* If intervals overlap without nesting, those below may have ended earlier. */
 		while (s->open.len && s->open.data[s->open.len - 1].hi <= hi)

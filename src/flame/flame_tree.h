@@ -25,8 +25,7 @@ struct flame_tree {
 	const int64_t *self[FLAME_TREE_SIDES]; /* indexed by node, as are all arrays below */
 	int64_t *total[FLAME_TREE_SIDES];
 	int64_t *other[FLAME_TREE_SIDES]; /* sum of the pruned children */
-	uint32_t *first; /* index of the node's first child in children; its children end where
-			    those of the next node begin */
+	uint32_t *first; /* index of a node's first child in children; first[i + 1] ends them */
 	uint32_t *children;
 };
 

@@ -9,8 +9,7 @@
 #include "net/http_work.h"
 
 enum {
-	ARGUMENT_BYTES = 128, /* upper limit of what libmicrohttpd needs for an argument in addition
-				 to its text */
+	ARGUMENT_BYTES = 128, /* that libmicrohttpd needs for an argument besides its text */
 	REST = 4 * 1024,      /* part of the memory that is reserved for headers and a refusal */
 };
 

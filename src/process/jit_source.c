@@ -16,8 +16,7 @@
 #include "roles/pool.h"
 
 enum {
-	KNOWN_MAX = 8192,   /* addresses; above it, those that the current request does not need are
-			       dropped */
+	KNOWN_MAX = 8192,   /* addresses; if they become more, all are forgotten */
 	TEXT_MAX = 4 << 20, /* bytes of names; the same */
 	JOB_MS = 3000,
 	FAILURES_MAX = 8, /* the pause after a failure is doubled up to this number */

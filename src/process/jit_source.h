@@ -33,8 +33,7 @@ uint64_t jit_source_unread(const struct jit_source *s);
 /* The time that the look-ups of a batch of files may take together. */
 struct jit_time {
 	uint64_t left_ns; /* CPU time of readers that remains; look-ups subtract what they used */
-	uint64_t end_ns;  /* CLOCK_MONOTONIC; the end including the time in which readers wait for a
-			     CPU */
+	uint64_t end_ns;  /* CLOCK_MONOTONIC deadline, which counts waiting for a CPU too */
 	const _Atomic uint64_t *until_ns; /* role_request.until_ns */
 };
 

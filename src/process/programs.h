@@ -42,11 +42,10 @@ struct program {
 	bool has_unread;     /* a file of the mappings was not read */
 	bool is_unconfirmed; /* the mappings were just read, and may be those of a later program */
 	bool has_records;
-	bool is_named;      /* its name need not be read from /proc */
-	bool is_swept_away; /* a sweep did not find it and marked it as ended; a later record may
-			       show that it runs */
-	uint32_t sweep;     /* number of the last sweep that found it */
-	bool dirty;         /* listed in programs.dirty */
+	bool is_named;          /* its name need not be read from /proc */
+	bool is_swept_away;     /* marked as ended by a sweep; a record may show that it runs */
+	uint32_t sweep;         /* number of the last sweep that found it */
+	bool dirty;             /* listed in programs.dirty */
 	bool unmapped_is_final; /* see struct unwind_process */
 	struct runtimes runtimes;
 	uint64_t next_reread_ns;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A stack that the BPF program has walked is counted unmodified, unless a mapping was replaced. A
- * raw record has a copy of registers and stack instead. It is walked here, and unwind tables that
- * are missing are requested on the way. If that takes long, the record is parked
- * (profiler/parked.h) and walked again later. A stack beyond the copy is read from memory that has
- * changed since (unwind/walk.c).
+ * raw record has a copy of registers and stack instead. It is walked here, and missing unwind
+ * tables are requested. If that takes long, the record is parked (profiler/parked.h) and walked
+ * again later. A stack beyond the copy is read from memory that has changed since (unwind/walk.c).
  */
 #include "profiler/record_decoder.h"
 
@@ -43,8 +42,7 @@ struct record_decoder {
 	struct outer_stack *outer;     /* of the current record; may be NULL */
 	struct outer_stack *taken;     /* NULL, or the same; freed unless the record is parked */
 	struct parked_record *resumed; /* the current record, if it was parked */
-	bool is_fault; /* the current record is a page fault, which is not worth a wait for its
-			  stack */
+	bool is_fault; /* the current record is of a page fault: nothing waits for its stack */
 	struct context_keys *context_keys;
 	struct sample_labels labels; /* of the current record */
 	bool is_searched;            /* the current stack has a caller that was found by search */

@@ -72,8 +72,7 @@ int access_open(struct access **out, const struct access_options *opt, struct er
 	if (!a)
 		return -ENOMEM;
 	a->opt = *opt;
-	thread_rwlock_init(&a->lock); /* under an attack, readers would otherwise follow each other
-					 without a gap */
+	thread_rwlock_init(&a->lock); /* so that many readers cannot starve writers */
 	attempts_init(&a->attempts);
 	pthread_mutex_init(&a->memory, NULL);
 	if (gnutls_rnd(GNUTLS_RND_KEY, a->mac_key, sizeof(a->mac_key)) < 0 ||
