@@ -293,7 +293,7 @@ const struct command ci_command = {
 	.description =
 		"Record a test or benchmark, compare its profile with that of the base branch, and "
 		"print the functions that grew or shrank as Markdown, for a pull request or the "
-		"summary of a job. Changes that chance alone explains are left out of the tables "
+		"summary of a job. Changes that chance alone explains are omitted from the tables "
 		"(noise: less than three standard deviations).\n\nThe exit status is the "
 		"command's. If that is 0, it is 1 if --fail-above is exceeded.",
 	.options = COMMAND_OPTIONS(options, sources_options),

@@ -211,7 +211,7 @@ static int run_command(int argc, char **argv)
 
 const struct command pgo_command = {
 	.name = "pgo",
-	.summary = "write a profile that a compiler optimizes by",
+	.summary = "write a profile for the optimizer of Go or clang",
 	.synopsis = "[OPTION...] go|llvm [FILE|URL...]",
 	.description =
 		"Write the profile of one program for profile-guided optimization. Several "

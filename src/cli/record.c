@@ -169,9 +169,9 @@ static const struct option_spec options[] = {
 	       .details = "A number without a unit is in microseconds. The summary reports how "
 			  "many waits were skipped, and their total time."),
 	OPTION(CHOICE, 0, "memory", "resident|alloc|live|heap", memory,
-	       "Record which stacks touched the resident memory of processes (resident), "
-	       "allocated memory from the heap (alloc), and did not free it (live), instead of "
-	       "where they run; or read the heap profile of Go programs (heap)",
+	       "Profile memory instead of CPU time: resident memory by the stack that touched "
+	       "it first (resident), heap allocations (alloc), allocations and those still live "
+	       "at the end (live), or the heap profile of Go's runtime (heap)",
 	       .flags = OPTION_OPTIONAL_VALUE,
 	       .details =
 		       "resident: each page that is resident when the recording ends, by the stack "

@@ -65,8 +65,8 @@ static const struct option_spec options[] = {
 	       .list = format_writable_ids),
 	OPTION_SECTION("Limits"),
 	OPTION(NUMBER, 0, "max", "N", max,
-	       "Read at most N tasks; of more, read every second, third and so on, and scale the "
-	       "counts",
+	       "Read at most N tasks; if there are more, read every second, third and so on, and "
+	       "scale the counts",
 	       .preset = "200000", .min = 1, .max = TASKS_MAX),
 	OPTION(DURATION, 0, "timeout", "TIME", timeout_ns,
 	       "Stop reading after this time, and print what was read", .preset = "5s",
