@@ -234,6 +234,21 @@ static int detect(const struct format_codec **out, const void *data, size_t len,
 			      "not a profile in a known format; use --from to name the format");
 }
 
+/* Nothing identifies data of a fallback, so its reader's reason alone would mislead. */
+static int read_fallback(const struct format_codec *codec, struct profile **out, const void *data,
+			 size_t len, const struct codec_limits *limits, struct err *err)
+{
+	struct err why = { 0 };
+	int r = codec->read(out, data, len, limits, &why);
+
+	if (r == -EBADMSG)
+		return err_set(err, r,
+			       "not a profile in a known format (read as pprof: %.80s); use --from "
+			       "to name the format",
+			       why.msg);
+	return r < 0 ? err_set(err, r, "%s", why.msg[0] ? why.msg : strerror(-r)) : r;
+}
+
 /* @codec NULL: detect it. */
 static int read_with(const struct format_codec *codec, struct profile **out, const void *data,
 		     size_t len, const struct codec_limits *limits, struct err *err)
@@ -251,9 +266,14 @@ static int read_with(const struct format_codec *codec, struct profile **out, con
 	}
 	if (!len)
 		return err_set(err, -EBADMSG, "the file is empty");
-	if (!codec)
-		r = detect(&codec, data, len, err);
-	return r < 0 ? r : codec->read(out, data, len, &max, err);
+	if (codec)
+		return codec->read(out, data, len, &max, err);
+	r = detect(&codec, data, len, err);
+	if (r < 0)
+		return r;
+	if (codec->detect && codec->detect(data, len) == FORMAT_MATCH_FALLBACK)
+		return read_fallback(codec, out, data, len, &max, err);
+	return codec->read(out, data, len, &max, err);
 }
 
 int format_read(struct profile **out, const void *data, size_t len,

@@ -475,6 +475,18 @@ static void folded_stacks_may_begin_with_an_empty_stack(void **state)
 	profile_free(p);
 }
 
+static void a_file_of_no_format_is_not_called_a_damaged_pprof(void **state)
+{
+	static const uint8_t png[] = { 0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n' };
+	struct profile *p = NULL;
+	struct err err = { 0 };
+
+	assert_int_equal(format_read(&p, png, sizeof(png), NULL, &err), -EBADMSG);
+	assert_non_null(strstr(err.msg, "not a profile in a known format"));
+	assert_non_null(strstr(err.msg, "read as pprof: malformed or truncated"));
+	assert_non_null(strstr(err.msg, "--from"));
+}
+
 static void files_without_a_profile_are_refused(void **state)
 {
 	struct profile *p;
@@ -499,4 +511,5 @@ TEST_GROUP(test_format, TEST(the_suffix_names_the_format),
 	   TEST(json_formats_are_distinguished_by_their_members),
 	   TEST(folded_stacks_may_begin_with_a_bracket),
 	   TEST(folded_stacks_may_begin_with_an_empty_stack),
+	   TEST(a_file_of_no_format_is_not_called_a_damaged_pprof),
 	   TEST(files_without_a_profile_are_refused))
