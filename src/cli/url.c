@@ -340,7 +340,7 @@ static int unwrap_profile(const struct buf *answer, struct buf *out, struct err 
 		r = find_field(w, PPROF_PROFILE, &w);
 	if (r <= 0)
 		return err_set(err, -EBADMSG,
-			       "the server did not respond with the profile of a span");
+			       "the response of the server has no profile of a span");
 	buf_put(out, w.p, wire_len(w));
 	return buf_error(out);
 }

@@ -419,5 +419,6 @@ int connections_open(struct connections *f, const struct front_options *opt, str
 	if (f->epoll < 0 || f->wake < 0 || epoll_ctl(f->epoll, EPOLL_CTL_ADD, f->wake, &ev) < 0)
 		return err_set(err, -errno, "cannot set up epoll: %s", strerror(errno));
 	r = opt->tls ? handshakes_open(&f->handshakes, connections_wake, f) : 0;
-	return r < 0 ? err_set(err, r, "cannot start the thread of TLS: %s", strerror(-r)) : 0;
+	return r < 0 ? err_set(err, r, "cannot start the TLS handshake thread: %s", strerror(-r))
+		     : 0;
 }

@@ -78,7 +78,8 @@ static int trust(struct set *s, const char *ca, struct err *err)
 	int r = gnutls_certificate_set_x509_trust_mem(s->credentials, &text, GNUTLS_X509_FMT_PEM);
 
 	if (r <= 0)
-		return err_set(err, -EINVAL, "cannot use the CA of clients: %s",
+		return err_set(err, -EINVAL,
+			       "cannot use the CA of client certificates (--tls-client-ca): %s",
 			       r ? gnutls_strerror(r) : "the file has no certificate");
 	gnutls_certificate_set_verify_function(s->credentials, verify_client);
 	s->asks_clients = true;
@@ -98,7 +99,8 @@ static int set_new(struct set **out, const struct tls_files *files, struct err *
 		return -ENOMEM;
 	r = gnutls_certificate_set_x509_key_mem(s->credentials, &cert, &key, GNUTLS_X509_FMT_PEM);
 	if (r < 0)
-		return err_set(err, -EINVAL, "cannot use the certificate and key: %s",
+		return err_set(err, -EINVAL,
+			       "cannot use the certificate and key (--tls-cert, --tls-key): %s",
 			       gnutls_strerror(r));
 	r = files->client_ca ? trust(s, files->client_ca, err) : 0;
 	if (r == 0)

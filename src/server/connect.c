@@ -71,6 +71,13 @@ static void refuse_verb(struct rpc *rpc, int status)
 	rpc->rs->status = status;
 }
 
+static void refuse_type(struct rpc *rpc, const char *expected)
+{
+	refuse_verb(rpc, 415);
+	rpc->rs->content_type = "text/plain; charset=utf-8";
+	buf_printf(&rpc->rs->body, "unsupported Content-Type: use %s\n", expected);
+}
+
 static bool is_method(struct rpc *rpc, const char *method)
 {
 	bool is = !strcmp(http_request_method(rpc->rq), method);
@@ -111,7 +118,8 @@ static void call(struct rpc *rpc, rpc_fn run, bool json_only)
 	}
 	rpc->json = type && is_json(type);
 	if (!type || (!rpc->json && (json_only || strcmp(type, "application/proto") != 0))) {
-		refuse_verb(rpc, 415);
+		refuse_type(rpc, json_only ? "application/json"
+					   : "application/json or application/proto");
 		return;
 	}
 	rpc->rs->content_type = rpc->json ? "application/json" : "application/proto";
@@ -209,10 +217,7 @@ void connect_otlp(struct rpc *rpc, rpc_fn run)
 	if (!is_method(rpc, "POST"))
 		return;
 	if (!is_otlp(rpc)) {
-		refuse_verb(rpc, 415);
-		rpc->rs->content_type = "text/plain; charset=utf-8";
-		buf_put_str(&rpc->rs->body, "unsupported Content-Type: use application/x-protobuf "
-					    "or application/json\n");
+		refuse_type(rpc, "application/x-protobuf or application/json");
 		return;
 	}
 	r = read_body(rpc, &decompressed);

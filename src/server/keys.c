@@ -33,12 +33,11 @@ int keys_read(struct keys *k, const struct server_options *opt, struct err *err)
 	int r;
 
 	if (!opt->cert_file != !opt->key_file)
-		return err_set(err, -EINVAL, "TLS requires both a certificate and its key");
+		return err_set(err, -EINVAL, "--tls-cert and --tls-key must be used together");
 	if (opt->client_ca_file && !opt->cert_file)
-		return err_set(err, -EINVAL,
-			       "certificates of clients require TLS: use --tls-cert and --tls-key");
+		return err_set(err, -EINVAL, "--tls-client-ca requires --tls-cert and --tls-key");
 	if (opt->auth.subject_file && !opt->client_ca_file)
-		return err_set(err, -EINVAL, "a file of subjects requires --tls-client-ca");
+		return err_set(err, -EINVAL, "--auth-subject-file requires --tls-client-ca");
 	r = read_pem(opt->cert_file, &k->cert, err);
 	if (r == 0)
 		r = read_pem(opt->key_file, &k->key, err);

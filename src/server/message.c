@@ -415,7 +415,7 @@ int message_read(const struct message *m, bool json, const void *data, size_t le
 		r = read_proto(&rd, m, wire_of(data, len), out);
 		return r == -EBADMSG
 			       ? err_set(err, r,
-					 "request is not a valid protobuf message of this method")
+					 "request is not a valid protobuf message for this method")
 			       : r;
 	}
 	json_read_init(&rd.json, data, len);
@@ -423,7 +423,7 @@ int message_read(const struct message *m, bool json, const void *data, size_t le
 	if (r == 0)
 		r = json_read_end(&rd.json);
 	if (r == -EBADMSG)
-		return err_set(err, r, "request is not valid JSON of this method at byte %zu",
+		return err_set(err, r, "request is not valid JSON for this method, at byte %zu",
 			       json_read_at(&rd.json));
 	return r;
 }

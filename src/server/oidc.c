@@ -65,7 +65,7 @@ static int fetch(const char *url, const atomic_bool *cancelled, struct buf *out,
 	if (r == 0)
 		r = http_client_do(c, &rq, &answer, err);
 	if (r == 0 && answer.status != 200)
-		r = err_set(err, -EPROTO, "\"%s\" answered with status %d", url, answer.status);
+		r = err_set(err, -EPROTO, "\"%s\" responded with status %d", url, answer.status);
 	if (r == 0)
 		buf_put(out, answer.body.data, answer.body.len);
 	http_client_response_fini(&answer);
@@ -135,10 +135,10 @@ int oidc_open(struct oidc **out, const struct oidc_options *opt, struct err *err
 
 	if (!opt->jwks || !opt->rules.audience)
 		return err_set(err, -EINVAL,
-			       "tokens of an issuer require its keys and an audience: use "
-			       "--oidc-jwks and --oidc-audience");
+			       "--oidc-issuer requires --oidc-jwks and --oidc-audience");
 	if (is_url(opt->jwks) && !is_url_safe(opt->jwks))
-		return err_set(err, -EINVAL, "\"%s\": keys are read by https only", opt->jwks);
+		return err_set(err, -EINVAL, "--oidc-jwks \"%s\": expected a file or an https URL",
+			       opt->jwks);
 	o = calloc(1, sizeof(*o));
 	if (!o)
 		return -ENOMEM;

@@ -150,7 +150,7 @@ int querier_heatmap(struct querier_call *q)
 		return r;
 	if (rq->heatmap == HEATMAP_SPAN)
 		return err_set(q->rpc->err, -ENOSYS,
-			       "\"queryType\" SPAN is not supported: spans are not stored");
+			       "\"queryType\" SPAN is not supported: use INDIVIDUAL");
 	if (rq->heatmap < 0 || rq->heatmap > HEATMAP_SPAN)
 		return query_invalid(q->rpc, "\"queryType\" must be INDIVIDUAL");
 	r = value_heat_map_build(&h, q->rpc->store, &q->query[0].sel, &opt, q->rpc->err);

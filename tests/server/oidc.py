@@ -194,7 +194,7 @@ def keys_by_url(cameo, tmp, keys):
         def logged(text):
             with open(path, encoding="utf-8") as f:
                 return text in f.read()
-        check("a URL that fails is reported", until(lambda: logged("\"%s\" answered with status 500" % issuer.url)))
+        check("a URL that fails is reported", until(lambda: logged("\"%s\" responded with status 500" % issuer.url)))
         check("and no token is accepted meanwhile", query(server, token(keys[0])) == 401)
         check("but the server answers", server.ask("/ready")[0] == 200)
         issuer.keys, issuer.status = keys[:1], 200

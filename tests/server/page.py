@@ -234,8 +234,8 @@ def check_errors(server):
             ("Diff", {}, 400), ("Tree", {"start": 0}, 400), ("Movers", {"normalize": 1}, 400)]:
         got, answer = server.rpc(PAGE + method, {**RANGE, "profileTypeID": CPU, **body})
         check("%s %s is %d" % (method, body, status), got == status and answer["message"], answer)
-    check("protobuf is refused", server.ask(PAGE + "Tree", b"", {
-        "Content-Type": "application/proto"})[0] == 415)
+    got = server.ask(PAGE + "Tree", b"", {"Content-Type": "application/proto"})
+    check("protobuf is refused, with the type to use", got[0] == 415 and b"use application/json" in got[2], got)
 
 
 def main():

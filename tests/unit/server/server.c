@@ -115,7 +115,7 @@ static void options_that_cannot_work_are_refused_with_the_reason(void **state)
 		const char *words;
 		int r;
 	} cases[] = {
-		{ { .cert_file = "/tmp/cert.pem" }, "both a certificate and its key", -EINVAL },
+		{ { .cert_file = "/tmp/cert.pem" }, "--tls-cert and --tls-key", -EINVAL },
 		{ { .cert_file = "/no/such.pem", .key_file = "/no/such.key" },
 		  "/no/such.pem",
 		  -ENOENT },
