@@ -95,9 +95,8 @@ function Empty({ state, update }: { state: ServerState; update: UpdateOf<ServerS
 	return (
 		<Message title={first ? "No profiles yet" : "No profiles in this time range"}>
 			{first && <>
-				<p>To profile this machine, run <code>sudo cameo</code>. Profiles appear here within seconds.</p>
-				<p>To profile another machine, run <code>sudo cameo agent --server {location.origin}</code> there.
-					Any Pyroscope client can push profiles, too.</p>
+				<p>To profile a machine, run <code>sudo cameo agent --server {location.origin}</code> there. Profiles
+					appear here within half a minute. Any Pyroscope client can push profiles, too.</p>
 			</>}
 			<p class="actions">
 				{state.service !== "" && <button onClick={() => update({ service: "" })}>All services</button>}

@@ -29,7 +29,7 @@ export function Loading() {
 }
 
 const ADVICE: Record<string, string> = {
-	resource_exhausted: "The server lacks memory for this query. Choose a shorter time range or fewer series, or retry later.",
+	resource_exhausted: "A limit of the server was reached. Choose a shorter time range or fewer series, or retry later.",
 	deadline_exceeded: "The query took too long. Choose a shorter time range or fewer series.",
 	invalid_argument: "Remove a filter or choose another time range.",
 	unimplemented: "The server does not support this query. It may have been updated: reload the page.",
