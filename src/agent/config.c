@@ -172,7 +172,8 @@ int agent_config_check(const struct agent_config *c, struct err *err)
 		r = err_set(err, -EINVAL, "select may not be repeated more than %d times",
 			    SELECT_RULES_LIMIT);
 	if (r == 0 && c->scrape_pods && !c->kubelet)
-		r = err_set(err, -EINVAL, "scrape-pods needs the kubelet's URL in kubelet");
+		r = err_set(err, -EINVAL,
+			    "scrape-pods requires kubelet, the URL of this node's kubelet");
 	if (r == 0)
 		r = scrape_types_check(c->scrape_types, err);
 	if (r == 0 && c->symbol_cache && symbol_cache_check(c->symbol_cache, err) < 0)

@@ -171,7 +171,7 @@ static int put_calls(struct buf *out, const struct calls *c, const char *unit, u
 			r = calls_walk_enter(&w, id);
 	}
 	if (!limit)
-		buf_put_str(out, "(more rows were left out: use a greater limit)\n");
+		buf_put_str(out, "(more rows were omitted: use a greater limit)\n");
 	return r;
 }
 

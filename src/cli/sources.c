@@ -108,7 +108,8 @@ static int asks_for_span(const struct sources *s, size_t first, size_t n, bool *
 		n_queries += url_is_query(s->paths.data[i]);
 	*out = s->span && n_queries;
 	if (r == 0 && *out && n_queries < n)
-		return err_set(err, -EINVAL, "--span: files and servers cannot be merged");
+		return err_set(err, -EINVAL,
+			       "--span cannot be used with files and servers at the same time");
 	return r;
 }
 
@@ -122,7 +123,8 @@ static int select_labelled(const struct sources *s, bool by_span, struct profile
 	int r = s->labels.len < LABELS_MAX ? 0 : -E2BIG;
 
 	if (r < 0)
-		return err_set(err, r, "--label: at most %d are possible", LABELS_MAX - 1);
+		return err_set(err, r, "--label may not be repeated more than %d times",
+			       LABELS_MAX - 1);
 	for (size_t i = 0; i < s->labels.len && r == 0; i++)
 		r = parse_label(s->labels.data[i], &filters[n++], err);
 	if (r == 0 && by_span)
@@ -130,10 +132,12 @@ static int select_labelled(const struct sources *s, bool by_span, struct profile
 	if (r < 0 || !n)
 		return r;
 	r = labelled_select(&found, *p, filters, n);
+	if (r == -ENOENT && n == 1)
+		return err_set(err, r, "no sample has the label %.*s=%.100s",
+			       (int)filters[0].key_len, filters[0].key, filters[0].value);
 	if (r == -ENOENT)
-		return err_set(err, r, "no sample matches --label or --span, such as %.*s=%.100s",
-			       (int)filters[n - 1].key_len, filters[n - 1].key,
-			       filters[n - 1].value);
+		return err_set(err, r, "no sample has all of the %zu labels of --label and --span",
+			       n);
 	if (r < 0)
 		return err_set(err, r, "out of memory");
 	profile_free(*p);

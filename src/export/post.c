@@ -94,8 +94,7 @@ static int add_headers(struct post *p, const struct post_options *opt, struct er
 		r = strings_take(&p->headers, strdup(opt->headers[i]));
 	for (size_t i = 0; r == 0 && i < o->n_headers; i++) {
 		if (!is_header(o->headers[i]))
-			return err_set(err, -EINVAL,
-				       "expected a header of the form \"Name: value\"");
+			return err_set(err, -EINVAL, "header: expected \"NAME: VALUE\"");
 		r = strings_take(&p->headers, strdup(o->headers[i]));
 	}
 	if (r < 0 || !o->tenant)

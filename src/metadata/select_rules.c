@@ -115,7 +115,7 @@ static int read_quoted(struct parser *in)
 	if (!accept(in, '"'))
 		return err_set(in->err, -EINVAL, "missing closing quote");
 	if (*in->p && *in->p != ' ' && *in->p != '\t')
-		return err_set(in->err, -EINVAL, "expected a blank after the closing quote");
+		return err_set(in->err, -EINVAL, "expected a space after the closing quote");
 	buf_put_byte(&in->word, 0);
 	return buf_error(&in->word);
 }

@@ -33,8 +33,8 @@ int scrape_types_parse(const char *list, uint32_t *out, struct err *err)
 
 		if (type < 0)
 			return err_set(err, -EINVAL,
-				       "unknown type of profile \"%.*s\": expected a list of cpu, "
-				       "memory, goroutine, mutex and block",
+				       "scrape-types: unknown type \"%.*s\"; expected cpu, memory, "
+				       "goroutine, mutex or block",
 				       (int)(len < 40 ? len : 40), p);
 		bits |= 1u << type;
 		p += len;

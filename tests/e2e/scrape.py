@@ -267,10 +267,10 @@ def wrong_options_are_errors(shop):
             ("--scrape-auth", "http://x hunter2", "expected bearer-file=FILE"),
             ("--scrape-auth", "x bearer-file=/x", "expected http://HOST:PORT or https://HOST:PORT"),
             ("--scrape", "http://x a-b=c", "invalid label name"),
-            ("--scrape-types", "cpu,heap", 'unknown type of profile "heap"'),
+            ("--scrape-types", "cpu,heap", 'unknown type "heap"'),
             ("--scrape-file", "/nonexistent", "/nonexistent"),
             ("--scrape-file", bad, "invalid JSON at byte 0"),
-            ("--scrape-pods", "yes", "needs the kubelet's URL"),
+            ("--scrape-pods", "yes", "requires kubelet, the URL"),
             ("--scrape-interval", "1s", "scrape-interval")):
         r = cameo.cameo("agent", "--dir", shop.path("out"), f"{option}={value}")
         lines = [line for line in r.stderr.splitlines() if not line.startswith("level=info")]

@@ -76,7 +76,7 @@ static void callers_are_a_tree(void **state)
 		    "30.00%  draw\\n           0   0.00%           30  30.00%   main\\n");
 	expect_part(call("callees", "{\"function\":\"main\"}", false), "60.00%   parse\\n");
 	expect_part(call("callees", "{\"function\":\"main\",\"limit\":1}", false),
-		    "(more rows were left out");
+		    "(more rows were omitted");
 }
 
 static void comparisons_have_the_verdict_of_diff(void **state)

@@ -147,7 +147,7 @@ static void refuses_bad_rules(void **state)
 	assert_refused("exclude comm!x", "expected = or != after \"comm\"");
 	assert_refused("exclude comm=\"x", "missing closing quote");
 	assert_refused("exclude comm=\"x\\\"", "missing closing quote");
-	assert_refused("exclude comm=\"x\"y", "expected a blank");
+	assert_refused("exclude comm=\"x\"y", "expected a space");
 	assert_refused("exclude uid=root", "expected a number");
 	assert_refused("include off-cpu=maybe", "expected yes or no");
 	assert_refused("include off-cpu", "expected off-cpu=yes");
