@@ -39,6 +39,7 @@ static void name(uint32_t object, uint64_t addr, uint32_t cookie)
 	assert(r || (f.name && strlen(f.name) < 16 * LANG_NAME_MAX));
 	free(f.name);
 	free(f.file);
+	free(f.lines);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		memcpy(world.m.bytes + at % (DOTNET_MEMORY_BYTES - 4), data + i + 2, 4);
 	}
 	for (uint32_t i = 0; i < N_METHODS; i++)
-		name(DOTNET_METHOD, dotnet_memory_method(i), dotnet_memory_cookie(&world.m, i));
+		name(DOTNET_METHOD, dotnet_memory_code(i), dotnet_memory_cookie(&world.m, i));
 	for (uint32_t i = 0; i < N_FUNCTIONS; i++) {
 		uint64_t at = DOTNET_MEMORY_AT + DOTNET_CODE_RVA + 16ULL * i;
 

@@ -1294,6 +1294,33 @@ def dotnet_contract():
         yield bytes(data)
 
 
+def dotnet_lines():
+    """A portable PDB and maps from native code to IL, cut and changed."""
+    rng = random.Random(37)
+    blobs = (b"\0\4a.cs\3src\3/\6\1\2/\1\x15\0\0\0\1\x0a\3\4\0\0\2\0\1\2\4\0\2\2\0\1\0\0")
+    pdb_id = b"0123456789abcdef\1\2\3\4" + bytes(12)
+    tables = (bytes(8) + struct.pack("<Q", 3 << 0x30) + bytes(8) + struct.pack("<II14H", 2, 3, 10, 0, 0, 0, 14, 0, 0, 0,
+                                                                           0, 0, 1, 17, 0, 0))
+    streams, at, head = ((b"#Pdb", pdb_id), (b"#~", tables), (b"#Blob", blobs)), 84, b""
+    for name, content in streams:
+        head += struct.pack("<II", at, len(content)) + name + bytes(4 - len(name) % 4)
+        at += len(content)
+    pdb = b"BSJB\1\0\1\0\0\0\0\0\x0c\0\0\0PDB v1.0" + bytes(6) + b"\3\0" + head
+    pdb = b"\3" + pdb.ljust(84, b"\0") + b"".join(content for _, content in streams)
+    map_ = b"\6\3\1\x34\x50\x79\0"
+    maps = [b"\0" + map_, b"\1\0" + map_, b"\1\3" + bytes(8) + b"\2" + bytes(31) + b"\5" + bytes(8) + map_,
+            b"\4\6\x23\3" + struct.pack("<I", 0x7d3a220), b"\6\0\6\x23\3" + struct.pack("<I", 0x7d3a220)]
+    for whole in (pdb, *maps):
+        yield whole
+        for i in range(len(whole)):
+            yield whole[:i]
+        for _ in range(300):
+            data = bytearray(whole)
+            for _ in range(rng.randrange(1, 4)):
+                data[rng.randrange(len(data))] = rng.choice((0, 1, 2, 7, 0x7f, 0x80, 0xc0, 0xff, rng.randrange(256)))
+            yield bytes(data)
+
+
 def v8():
     """A version and addresses, then the words of the image to replace."""
     rng = random.Random(23)

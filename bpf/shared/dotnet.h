@@ -7,8 +7,8 @@
  *
  * A frame is two words among the native ones (bpf/shared/vm.h), in one of these forms:
  *
- *  DOTNET_METHOD  compiled at run time: the address of the MethodDesc; place: offset in the code;
- *                 cookie: see dotnet_method_key().
+ *  DOTNET_METHOD  compiled at run time: the address of the code; place: offset in the code, for a
+ *                 caller of the last byte of the call; cookie: see dotnet_method_key().
  *  DOTNET_IMAGE   compiled before (ReadyToRun): the address where the function begins; place:
  *                 offset in it; cookie: vm_cookie() of that address.
  *  DOTNET_STUB    code of the runtime that belongs to no method: address and place are 0;
@@ -45,9 +45,10 @@ enum {
 	DOTNET_NIBBLE_SHIFT = 5,
 	DOTNET_NIBBLE_FAR = 9, /* from here on the word is the distance from the map's base */
 	/*
-	 * RealCodeHeader, whose address precedes the code: MethodDesc, number of functions,
-	 * functions
+	 * RealCodeHeader, whose address precedes the code: debug info, MethodDesc, number of
+	 * functions, functions
 	 */
+	DOTNET_HEADER_DEBUG = 0,
 	DOTNET_HEADER_METHOD = 24,
 	DOTNET_HEADER_FUNCTIONS = 36,
 	DOTNET_HEADER_KINDS = 0xf, /* up to here the word before the code is a kind of stub */

@@ -560,6 +560,8 @@ enum vm_lang langs_symbolize(const struct langs *l, uint64_t word, struct symbol
 		out->line = lang->line(f, place);
 		if (lang->column)
 			out->column = lang->column(f, place);
+		if (lang->address)
+			out->address = lang->address(f, place);
 		break;
 	case LANG_FUNCTION_STALE:
 		out->name = "[stale function]";

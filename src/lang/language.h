@@ -151,6 +151,8 @@ struct lang {
 	uint32_t (*line)(const struct lang_function *f, uint32_t place);
 	/* Returns the column of a place, in characters from 1; 0: unknown. May be NULL. */
 	uint32_t (*column)(const struct lang_function *f, uint32_t place);
+	/* Returns the address of a place in code that has no lines, or 0. May be NULL. */
+	uint64_t (*address)(const struct lang_function *f, uint32_t place);
 	/*
 	 * The functions below are NULL for languages that do not generate code.
 	 *

@@ -25,6 +25,7 @@ struct symbol_frame {
 	uint32_t line;           /* 0 if unknown */
 	uint32_t start_line;     /* line of the function's declaration; 0 if unknown */
 	uint32_t column;         /* in @line, from 1; 0 if unknown */
+	uint64_t address;        /* of script frames: a position in code without lines; else 0 */
 	uint16_t discriminator;  /* LLVM's number of the block in @line; 0: the first or unknown */
 	const uint8_t *md5;      /* of the compiled @file, 16 bytes; NULL: unknown */
 	uint8_t missing;         /* enum symbol_missing */

@@ -375,7 +375,10 @@ static enum name_loss lost_function(enum lang_function_state state)
 	return NAME_LOSS_FUNCTIONS_FULL;
 }
 
-/* Resolves a frame of a language runtime. It has no address; equal lines share a location. */
+/*
+ * Resolves a frame of a language runtime. Its address is not one of memory; equal lines share a
+ * location.
+ */
 static int resolve_script(struct batch *b, struct frame_location *w)
 {
 	static const uint8_t kinds[LANG_MAX] = {
@@ -395,6 +398,7 @@ static int resolve_script(struct batch *b, struct frame_location *w)
 	w->is_approximate = frame.system_name != frame.name;
 	if (b->l->opts.symbolizer.demangle == DEMANGLE_NO)
 		frame.name = frame.system_name;
+	l.address = frame.address;
 	r = add_frame(b, &l, &frame, &w->location);
 	unlock(b->l);
 	w->kind = l.kind;

@@ -9,7 +9,8 @@
  *  pc → range → nibble map or table of functions → UNWIND_INFO → caller
  *
  * All of it is read from the process, so a method is known from its first instruction on, and the
- * agent publishes nothing. A frame names the method by its MethodDesc, which outlives its code.
+ * agent publishes nothing. A frame refers to the code, because a method may be compiled several
+ * times and each code has a map to IL of its own; the cookie is the method's.
  */
 #include "bpf/lib/lang/dotnet_function.h"
 #include "bpf/lib/lang/dotnet_unwind.h"
@@ -33,7 +34,7 @@ WALK_FN int dotnet_function(__u32 which, __u32 slot)
 	d = &w->lang.dotnet;
 	slot = bounded_here(slot) & (VM_SLOTS_MAX - 1);
 	vm_push_place(w, d->kind & DOTNET_RANGE_CODE ? DOTNET_METHOD : DOTNET_IMAGE,
-		      w->process.vms[slot].vm, d->method, d->place, d->cookie);
+		      w->process.vms[slot].vm, d->code, d->place, d->cookie);
 	d->offset = (__u32)(w->regs[UREG_PC] - d->begin);
 	if (!w->is_call && dotnet_epilogue(which) == DOTNET_NEXT_RETURN)
 		return DOTNET_NEXT_RETURN;

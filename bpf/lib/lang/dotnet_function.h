@@ -203,7 +203,7 @@ WALK_FN int dotnet_recall(__u32 which, __u32 vm_slot)
 		return DOTNET_NEXT_SCAN;
 	d->begin = d->range + slot->begin;
 	d->unwind = d->range + slot->unwind;
-	d->place = (__u32)(w->regs[UREG_PC] - d->code);
+	d->place = (__u32)(w->regs[UREG_PC] - w->is_call - d->code);
 	return DOTNET_NEXT_UNWIND;
 }
 
@@ -234,7 +234,7 @@ WALK_FN int dotnet_read_header(__u32 which, __u32 slot)
 	r = n ? dotnet_take_function(w, at) : DOTNET_NEXT_OTHER;
 	if (r == DOTNET_NEXT_UNWIND && dotnet_identify(d, vm, head[0]))
 		r = DOTNET_NEXT_ABSENT;
-	d->place = (__u32)(w->regs[UREG_PC] - d->code);
+	d->place = (__u32)(w->regs[UREG_PC] - w->is_call - d->code);
 	pc = w->regs[UREG_PC] - w->is_call;
 	if (r == DOTNET_NEXT_UNWIND)
 		dotnet_slot_set(w, dotnet_slot_of(w, pc), pc, header);
@@ -282,8 +282,8 @@ WALK_FN int dotnet_in_image(__u32 which)
 			return r;
 		dotnet_slot_set(w, slot, pc, 0);
 	}
-	d->method = d->begin;
+	d->method = d->code = d->begin;
 	d->cookie = vm_cookie(d->begin);
-	d->place = (__u32)(w->regs[UREG_PC] - d->begin);
+	d->place = (__u32)(pc - d->begin);
 	return DOTNET_NEXT_UNWIND;
 }

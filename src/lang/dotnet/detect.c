@@ -130,17 +130,12 @@ static int dotnet_detect(const struct elf_image *img, const struct vm_tables *ta
 	return 0;
 }
 
-static uint32_t no_line(const struct lang_function *f, uint32_t place)
-{
-	(void)f;
-	(void)place;
-	return 0;
-}
-
 const struct lang dotnet_lang = {
 	.name_part = "libcoreclr",
 	.detect = dotnet_detect,
 	.expand = dotnet_expand,
 	.read = dotnet_read,
-	.line = no_line,
+	.line = dotnet_line,
+	.column = dotnet_column,
+	.address = dotnet_address,
 };

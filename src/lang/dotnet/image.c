@@ -19,13 +19,13 @@ enum {
 	PE32 = 0x10b,
 	DIRECTORIES_PLUS = 112, /* offsets in the optional header */
 	DIRECTORIES = 96,
+	DIRECTORY_DEBUG = 6,
 	DIRECTORY_CLI = 14,
 	SECTION_BYTES = 40,
 	CLI_BYTES = 72,
 	CLI_METADATA = 8, /* offsets in the CLI header */
 	CLI_READY = 64,
 	METADATA_BYTES_MAX = 256 << 20,
-	METADATA_SIGNATURE = 0x424a5342,
 };
 
 struct headers {
@@ -80,7 +80,7 @@ static int read_sections(const struct headers *h, size_t at, uint32_t n, struct 
 /* Finds the RVA of the CLI header, and reads the sections. */
 static int read_headers(const struct headers *h, struct dotnet_image *out, uint32_t *out_cli)
 {
-	uint32_t pe = get(h, PE_OFFSET_AT, 4), optional, magic;
+	uint32_t pe = get(h, PE_OFFSET_AT, 4), optional, magic, directories;
 
 	if (get(h, 0, 2) != 0x5a4d || pe > HEADERS_BYTES / 2 || get(h, pe, 4) != 0x4550)
 		return -EBADMSG;
@@ -88,10 +88,10 @@ static int read_headers(const struct headers *h, struct dotnet_image *out, uint3
 	magic = get(h, optional, 2);
 	if (magic != PE32_PLUS && magic != PE32)
 		return -EBADMSG;
-	*out_cli = get(h,
-		       optional + (magic == PE32_PLUS ? DIRECTORIES_PLUS : DIRECTORIES) +
-			       8 * DIRECTORY_CLI,
-		       4);
+	directories = optional + (magic == PE32_PLUS ? DIRECTORIES_PLUS : DIRECTORIES);
+	*out_cli = get(h, directories + 8 * DIRECTORY_CLI, 4);
+	out->debug = get(h, directories + 8 * DIRECTORY_DEBUG, 4);
+	out->debug_bytes = get(h, directories + 8 * DIRECTORY_DEBUG + 4, 4);
 	return read_sections(h, optional + get(h, pe + COFF_OPTIONAL_BYTES, 2),
 			     get(h, pe + COFF_SECTIONS, 2), out);
 }
@@ -114,7 +114,7 @@ static int read_cli(struct dotnet_image *out, uint32_t rva)
 	r = dotnet_image_address(out, cli[CLI_METADATA / 4], out->metadata_bytes, &out->metadata);
 	if (r == 0)
 		r = dotnet_read_bytes(out->p, out->metadata, &signature, sizeof(signature));
-	return r < 0 ? r : signature == METADATA_SIGNATURE ? 0 : -EBADMSG;
+	return r < 0 ? r : signature == DOTNET_METADATA_SIGNATURE ? 0 : -EBADMSG;
 }
 
 int dotnet_image_open(const struct lang_process *p, uint64_t base, struct dotnet_image *out)

@@ -204,8 +204,8 @@ static int read_tables(const struct lang_process *p, uint64_t at, uint32_t len,
 }
 
 /* A stream: its offset and size, and a name that is padded to 4 bytes. */
-static int take_stream(const struct dotnet_image *img, const uint8_t *head, size_t len, size_t *at,
-		       struct dotnet_metadata *out)
+static int take_stream(const struct dotnet_root *root, const uint8_t *head, size_t len, size_t *at,
+		       struct dotnet_heap *out, size_t n)
 {
 	uint32_t off, size;
 	const char *name;
@@ -217,36 +217,47 @@ static int take_stream(const struct dotnet_image *img, const uint8_t *head, size
 	memcpy(&size, head + *at + 4, 4);
 	name = (const char *)head + *at + 8;
 	name_len = strnlen(name, len - *at - 8);
-	if (off > img->metadata_bytes || size > img->metadata_bytes - off)
+	if (off > root->bytes || size > root->bytes - off)
 		return -EBADMSG;
 	*at += 8 + (name_len / 4 + 1) * 4;
-	if (name_len == 8 && !memcmp(name, "#Strings", 8)) {
-		out->strings = img->metadata + off;
-		out->strings_bytes = size;
-	}
-	if (name_len == 2 && !memcmp(name, "#~", 2))
-		return read_tables(img->p, img->metadata + off, size, out);
+	for (size_t i = 0; i < n; i++)
+		if (strlen(out[i].name) == name_len && !memcmp(out[i].name, name, name_len)) {
+			out[i].at = root->at + off;
+			out[i].bytes = size;
+		}
 	return 0;
+}
+
+int dotnet_root_read(const struct dotnet_root *root, struct dotnet_heap *out, size_t n)
+{
+	uint8_t head[ROOT_BYTES];
+	size_t len = root->bytes < ROOT_BYTES ? root->bytes : ROOT_BYTES, at;
+	uint32_t signature, version_len;
+	uint16_t n_streams;
+	int r = dotnet_read_bytes(root->p, root->at, head, len);
+
+	if (r < 0 || len < 20)
+		return r < 0 ? r : -EBADMSG;
+	memcpy(&signature, head, 4);
+	memcpy(&version_len, head + 12, 4);
+	if (signature != DOTNET_METADATA_SIGNATURE || version_len > len - 20)
+		return -EBADMSG;
+	at = 16 + version_len + 4;
+	memcpy(&n_streams, head + at - 2, 2);
+	for (uint16_t i = 0; i < n_streams && i < STREAMS_MAX && r == 0; i++)
+		r = take_stream(root, head, len, &at, out, n);
+	return r;
 }
 
 int dotnet_metadata_open(const struct dotnet_image *img, struct dotnet_metadata *out)
 {
-	uint8_t head[ROOT_BYTES];
-	size_t len = img->metadata_bytes < ROOT_BYTES ? img->metadata_bytes : ROOT_BYTES, at;
-	uint32_t version_len;
-	uint16_t n;
-	int r = dotnet_read_bytes(img->p, img->metadata, head, len);
+	const struct dotnet_root root = { img->p, img->metadata, img->metadata_bytes };
+	struct dotnet_heap heaps[] = { { .name = "#Strings" }, { .name = "#~" } };
+	int r = dotnet_root_read(&root, heaps, 2);
 
-	*out = (struct dotnet_metadata){ 0 };
-	if (r < 0 || len < 20)
-		return r < 0 ? r : -EBADMSG;
-	memcpy(&version_len, head + 12, 4);
-	if (version_len > len - 20)
-		return -EBADMSG;
-	at = 16 + version_len + 4;
-	memcpy(&n, head + at - 2, 2);
-	for (uint16_t i = 0; i < n && i < STREAMS_MAX && r == 0; i++)
-		r = take_stream(img, head, len, &at, out);
+	*out = (struct dotnet_metadata){ .strings = heaps[0].at, .strings_bytes = heaps[0].bytes };
+	if (r == 0 && heaps[1].bytes)
+		r = read_tables(img->p, heaps[1].at, heaps[1].bytes, out);
 	return r < 0 ? r : out->strings && out->n_rows[METHOD_DEF] ? 0 : -EBADMSG;
 }
 

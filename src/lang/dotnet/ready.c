@@ -17,9 +17,11 @@
 
 enum {
 	READY_SIGNATURE = 0x00525452,
+	READY_PACKED_VERSION = 16, /* from here on, debug info has the form of .NET 10 */
 	SECTIONS_MAX = 64,
 	SECTION_FUNCTIONS = 102,
 	SECTION_METHODS = 103,
+	SECTION_DEBUG = 105,
 	SECTION_INSTANCES = 109,
 	SECTION_BYTES_MAX = 16 << 20,
 	FUNCTIONS_MAX = 1 << 20,
@@ -36,7 +38,8 @@ struct section {
 
 /* The parts of the header that are needed. */
 struct ready {
-	struct section functions, methods, instances;
+	struct section functions, methods, instances, debug;
+	uint16_t version;
 };
 
 /* The first function of a method. */
@@ -48,9 +51,14 @@ struct entries {
 	VEC(struct entry);
 };
 
-/* A section in memory. Reads outside of it yield zeros and set the flag. */
+/*
+ * A section: a copy of it, or where it is in the process. Reads outside of it yield zeros and set
+ * the flag.
+ */
 struct blob {
-	const uint8_t *data;
+	const uint8_t *data; /* NULL: it is read from @p at @base */
+	const struct lang_process *p;
+	uint64_t base;
 	uint32_t len;
 	bool is_bad;
 };
@@ -66,6 +74,7 @@ static int read_header(const struct dotnet_image *img, struct ready *out)
 		r = dotnet_read_bytes(img->p, at, head, sizeof(head));
 	if (r < 0 || head[0] != READY_SIGNATURE || head[3] > SECTIONS_MAX)
 		return r < 0 ? r : -EBADMSG;
+	out->version = (uint16_t)head[1];
 	for (uint32_t i = 0; i < head[3] && r == 0; i++) {
 		r = dotnet_read_bytes(img->p, at + sizeof(head) + i * sizeof(section), section,
 				      sizeof(section));
@@ -73,6 +82,8 @@ static int read_header(const struct dotnet_image *img, struct ready *out)
 			out->functions = (struct section){ section[1], section[2] };
 		if (section[0] == SECTION_METHODS)
 			out->methods = (struct section){ section[1], section[2] };
+		if (section[0] == SECTION_DEBUG)
+			out->debug = (struct section){ section[1], section[2] };
 		if (section[0] == SECTION_INSTANCES)
 			out->instances = (struct section){ section[1], section[2] };
 	}
@@ -106,9 +117,11 @@ static uint32_t get(struct blob *b, uint32_t at, uint32_t width)
 
 	if (at > b->len || width > b->len - at)
 		b->is_bad = true;
-	else
+	else if (b->data)
 		memcpy(&v, b->data + at, width);
-	return v;
+	else if (dotnet_read_bytes(b->p, b->base + at, &v, width) < 0)
+		b->is_bad = true;
+	return b->is_bad ? 0 : v;
 }
 
 /* The number of bytes of a number: its low bits that are set, plus 1. */
@@ -397,18 +410,17 @@ static int find_function(const struct dotnet_image *img, const struct ready *rea
 	return r < 0 ? r : begin == rva ? 0 : -ENOENT;
 }
 
-int dotnet_ready_method(const struct dotnet_image *img, uint32_t rva, uint32_t *out_rid)
+/* Finds the method that has the function that begins at @rva. */
+static int find_entry(const struct dotnet_image *img, const struct ready *ready, uint32_t rva,
+		      struct entry *out)
 {
-	struct ready ready;
 	const struct entry *all;
 	size_t lo = 0, n;
 	uint32_t function;
-	int r = read_header(img, &ready);
+	int r = find_function(img, ready, rva, &function);
 
 	if (r == 0)
-		r = find_function(img, &ready, rva, &function);
-	if (r == 0)
-		r = get_methods(img, &ready, &all, &n);
+		r = get_methods(img, ready, &all, &n);
 	if (r < 0)
 		return r;
 	if (all[0].function > function)
@@ -419,6 +431,89 @@ int dotnet_ready_method(const struct dotnet_image *img, uint32_t rva, uint32_t *
 		lo += is_upper ? n / 2 : 0;
 		n = is_upper ? n - n / 2 : n / 2;
 	}
-	*out_rid = all[lo].rid;
-	return all[lo].rid ? 0 : -ENOENT;
+	*out = all[lo];
+	return 0;
+}
+
+int dotnet_ready_method(const struct dotnet_image *img, uint32_t rva, uint32_t *out_rid)
+{
+	struct ready ready;
+	struct entry e;
+	int r = read_header(img, &ready);
+
+	if (r == 0)
+		r = find_entry(img, &ready, rva, &e);
+	if (r < 0)
+		return r;
+	*out_rid = e.rid;
+	return e.rid ? 0 : -ENOENT;
+}
+
+/* ---- debug info ------------------------------------------------------------------- */
+
+/*
+ * Finds the debug info of the method whose first function is @function: the element of an array,
+ * which is the info itself after a zero, or how far before it an equal one is.
+ */
+static int find_debug_info(const struct dotnet_image *img, const struct ready *ready,
+			   uint32_t function, uint64_t *out)
+{
+	struct blob b = { .p = img->p, .len = ready->debug.size };
+	uint32_t at = 0, head, element = 0, back;
+	struct array a = { .b = &b };
+	int r = ready->debug.size
+			? dotnet_image_address(img, ready->debug.rva, ready->debug.size, &b.base)
+			: -ENOENT;
+
+	if (r < 0)
+		return r;
+	head = number(&b, &at);
+	a.base = at;
+	a.width = 1u << (head & 3);
+	if ((head & 3) > 2)
+		return -EBADMSG;
+	if (function >= head >> 2 || !find_element(&a, function, &element))
+		return -ENOENT;
+	at = element;
+	back = number(&b, &at);
+	*out = b.base + (back ? element - back : at);
+	return b.is_bad || back > element ? -EBADMSG : 0;
+}
+
+/* Finds where function number @i begins. */
+static int function_rva(const struct dotnet_image *img, const struct ready *ready, uint32_t i,
+			uint32_t *out)
+{
+	uint64_t at;
+	int r = dotnet_image_address(img, ready->functions.rva, ready->functions.size, &at);
+
+	if (r == 0 && i >= ready->functions.size / DOTNET_FUNCTION_BYTES)
+		r = -EBADMSG;
+	return r < 0 ? r
+		     : dotnet_read_bytes(img->p, at + (uint64_t)i * DOTNET_FUNCTION_BYTES, out,
+					 sizeof(*out));
+}
+
+int dotnet_ready_il(const struct dotnet_image *img, uint32_t rva, uint32_t offset,
+		    struct dotnet_il *out)
+{
+	struct dotnet_debug_form form = { 0 };
+	struct ready ready;
+	struct entry e;
+	uint32_t first = 0;
+	uint64_t at = 0;
+	int r = read_header(img, &ready);
+
+	*out = (struct dotnet_il){ 0 };
+	if (r == 0)
+		r = find_entry(img, &ready, rva, &e);
+	if (r == 0)
+		r = function_rva(img, &ready, e.function, &first);
+	if (r == 0)
+		r = find_debug_info(img, &ready, e.function, &at);
+	if (r < 0)
+		return r;
+	form.is_packed = ready.version >= READY_PACKED_VERSION;
+	/* offsets are those in the method, whose handlers follow its first function */
+	return dotnet_debug_info_find(img->p, at, &form, rva - first + offset, out);
 }

@@ -20,6 +20,9 @@ enum {
 	LAYOUTS = 2,        /* of a PEImage: as the file is, and loaded */
 	DYNAMIC_NAME_MAX = 256,
 	MEMO_IMAGE = 0x646e6569, /* lang_memo_key.what */
+	PACKED_MAJOR = 10,       /* .NET has written debug info in another form since */
+	IL_MAX = 1 << 30,
+	NO_METHOD = 1, /* the address of a method whose code is gone */
 };
 
 /*
@@ -29,21 +32,6 @@ enum {
 #define IS_IMAGE (UINT64_C(1) << 47)
 
 static const char dynamic_class[] = "dynamicClass.";
-
-int dotnet_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
-		  const uint64_t words[2], struct lang_call out[LANG_CALLS_MAX])
-{
-	uint64_t addr = VM_FRAME_ADDR(words[0]) & ~IS_IMAGE;
-
-	(void)tables;
-	(void)vm;
-	(void)p;
-	out[0] = (struct lang_call){
-		.addr = VM_FRAME_SLOT(words[0]) == DOTNET_IMAGE ? addr | IS_IMAGE : addr,
-		.cookie = (uint32_t)words[1],
-	};
-	return 1;
-}
 
 /* ---- assemblies ------------------------------------------------------------------- */
 
@@ -162,8 +150,18 @@ static int put_dynamic(const struct lang_process *p, uint64_t name, struct buf *
 	return r;
 }
 
+/* Appends the name of method @rid, and reads its lines into @f. Without lines it has its name. */
+static int put_row(const struct assembly *a, uint32_t rid, struct buf *out, struct lang_function *f)
+{
+	int r = dotnet_metadata_name(a->image.p, &a->metadata, rid, out);
+
+	if (r == 0)
+		(void)dotnet_lines(&a->image, rid, f);
+	return r;
+}
+
 static int put_method(const struct dotnet_vm *vm, const struct lang_process *p, uint64_t addr,
-		      uint32_t cookie, struct buf *out)
+		      uint32_t cookie, struct buf *out, struct lang_function *f)
 {
 	struct method m = { 0 };
 	struct assembly assembly;
@@ -179,13 +177,11 @@ static int put_method(const struct dotnet_vm *vm, const struct lang_process *p, 
 	r = lang_read_u64(p, m.table + DOTNET_TABLE_MODULE, &module);
 	if (r == 0)
 		r = open_module(vm, p, module, &assembly);
-	if (r == 0)
-		r = dotnet_metadata_name(p, &assembly.metadata, m.rid, out);
-	return r;
+	return r < 0 ? r : put_row(&assembly, m.rid, out, f);
 }
 
 static int put_precompiled(const struct dotnet_vm *vm, uint64_t bias, const struct lang_process *p,
-			   uint64_t addr, uint32_t cookie, struct buf *out)
+			   uint64_t addr, uint32_t cookie, struct buf *out, struct lang_function *f)
 {
 	struct assembly assembly;
 	uint64_t base;
@@ -198,9 +194,90 @@ static int put_precompiled(const struct dotnet_vm *vm, uint64_t bias, const stru
 		r = open_assembly(p, base, &assembly);
 	if (r == 0)
 		r = dotnet_ready_method(&assembly.image, (uint32_t)(addr - base), &rid);
+	return r < 0 ? r : put_row(&assembly, rid, out, f);
+}
+
+/* ---- calls ------------------------------------------------------------------------ */
+
+/* A place of which the IL is unknown is none. */
+static uint32_t place_of(const struct dotnet_il *il)
+{
+	return il->is_known && il->offset < IL_MAX ? il->offset + 1 : 0;
+}
+
+/* Reads from the header of the code at @code which method it is, and the IL at @offset. */
+static int read_code(const struct dotnet_vm *vm, const struct lang_process *p, uint64_t code,
+		     uint32_t offset, struct lang_call *out)
+{
+	const struct dotnet_debug_form form = {
+		.is_packed = vm->major >= PACKED_MAJOR,
+		.patchpoint_words = vm->major >= PACKED_MAJOR ? DOTNET_PATCHPOINT_WORDS_10
+							      : DOTNET_PATCHPOINT_WORDS_8,
+	};
+	uint64_t header, debug;
+	struct dotnet_il il = { 0 };
+	int r = lang_read_u64(p, code - 8, &header);
+
 	if (r == 0)
-		r = dotnet_metadata_name(p, &assembly.metadata, rid, out);
+		r = lang_read_u64(p, header + DOTNET_HEADER_METHOD, &out->addr);
+	if (r == 0 && lang_read_u64(p, header + DOTNET_HEADER_DEBUG, &debug) == 0 && debug)
+		(void)dotnet_debug_info_find(p, debug, &form, offset, &il);
+	out->place = place_of(&il);
 	return r;
+}
+
+/* Finds the IL @offset bytes after the beginning of the function @addr of an image. */
+static uint32_t place_in_image(const struct dotnet_vm *vm, uint64_t bias,
+			       const struct lang_process *p, uint64_t addr, uint32_t offset)
+{
+	struct assembly assembly;
+	struct dotnet_il il = { 0 };
+	uint64_t base;
+	int r = dotnet_range_of(p, bias + vm->ranges, addr, &base);
+
+	if (r == 0)
+		r = open_assembly(p, base, &assembly);
+	if (r == 0)
+		(void)dotnet_ready_il(&assembly.image, (uint32_t)(addr - base), offset, &il);
+	return place_of(&il);
+}
+
+int dotnet_expand(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
+		  const uint64_t words[2], struct lang_call out[LANG_CALLS_MAX])
+{
+	const struct dotnet_vm *own = &tables->dotnet[vm];
+	uint64_t addr = VM_FRAME_ADDR(words[0]) & ~IS_IMAGE;
+	uint32_t offset = VM_PLACE_OF(words[1]);
+
+	out[0] = (struct lang_call){ .cookie = (uint32_t)words[1] };
+	if (VM_FRAME_SLOT(words[0]) == DOTNET_IMAGE) {
+		out[0].addr = addr | IS_IMAGE;
+		out[0].place =
+			place_in_image(own, p->bias ? p->bias(p->ctx, vm) : 0, p, addr, offset);
+	} else if (addr && read_code(own, p, addr, offset, &out[0]) < 0) {
+		out[0].addr = NO_METHOD; /* its memory is gone */
+	}
+	return 1;
+}
+
+uint32_t dotnet_line(const struct lang_function *f, uint32_t place)
+{
+	const struct dotnet_line *l = place ? dotnet_line_at(f, place - 1) : NULL;
+
+	return l ? l->line : 0;
+}
+
+uint32_t dotnet_column(const struct lang_function *f, uint32_t place)
+{
+	const struct dotnet_line *l = place ? dotnet_line_at(f, place - 1) : NULL;
+
+	return l ? l->column : 0;
+}
+
+/* Without lines the address is the IL offset. */
+uint64_t dotnet_address(const struct lang_function *f, uint32_t place)
+{
+	return place && !f->n_lines ? place - 1 : 0;
 }
 
 int dotnet_read(const struct vm_tables *tables, uint32_t vm, const struct lang_process *p,
@@ -214,13 +291,16 @@ int dotnet_read(const struct vm_tables *tables, uint32_t vm, const struct lang_p
 	if (!addr)
 		buf_put_str(&b, "[.NET stub]");
 	else if (addr & IS_IMAGE)
-		r = put_precompiled(own, bias, p, addr & ~IS_IMAGE, cookie, &b);
+		r = put_precompiled(own, bias, p, addr & ~IS_IMAGE, cookie, &b, out);
+	else if (addr == NO_METHOD)
+		r = -ESTALE;
 	else
-		r = put_method(own, p, addr, cookie, &b);
+		r = put_method(own, p, addr, cookie, &b, out);
 	buf_put_byte(&b, '\0');
 	if (r == 0 && buf_error(&b))
 		r = -ENOMEM;
-	out->file = strdup("");
+	if (!out->file)
+		out->file = strdup("");
 	if (r == 0)
 		out->name = (char *)b.data;
 	else

@@ -33,6 +33,7 @@ static void expect_name(uint32_t object, uint64_t addr, uint32_t cookie, const c
 	assert_string_equal(f.name, name);
 	free(f.name);
 	free(f.file);
+	free(f.lines);
 }
 
 static void expect_error(uint32_t object, uint64_t addr, uint32_t cookie, int error)
@@ -53,10 +54,10 @@ static void names_methods_by_metadata(void **state)
 	for (int flat = 0; flat < 2; flat++) {
 		dotnet_memory_init(&m, flat);
 		for (uint32_t i = 0; i < 4; i++)
-			expect_name(DOTNET_METHOD, dotnet_memory_method(i),
+			expect_name(DOTNET_METHOD, dotnet_memory_code(i),
 				    dotnet_memory_cookie(&m, i), names[i]);
 	}
-	expect_name(DOTNET_METHOD, dotnet_memory_method(4), dotnet_memory_cookie(&m, 4),
+	expect_name(DOTNET_METHOD, dotnet_memory_code(4), dotnet_memory_cookie(&m, 4),
 		    "dynamicClass.Ma?de");
 	expect_name(DOTNET_STUB, 0, 1, "[.NET stub]");
 }
@@ -74,7 +75,7 @@ static void finds_the_image_of_dotnet_8(void **state)
 	dotnet_memory_put(&m, 0x17700 + 8, &image, 8);
 	dotnet_memory_put(&m, image + 0x78, &layout, 8);
 	dotnet_memory_put(&m, layout + 8, &base, 8);
-	expect_name(DOTNET_METHOD, dotnet_memory_method(0), dotnet_memory_cookie(&m, 0),
+	expect_name(DOTNET_METHOD, dotnet_memory_code(0), dotnet_memory_cookie(&m, 0),
 		    "Shop.Cart.Add");
 }
 
@@ -86,8 +87,10 @@ static void a_reused_method_is_stale(void **state)
 	dotnet_memory_init(&m, false);
 	cookie = dotnet_memory_cookie(&m, 0);
 	dotnet_memory_put(&m, dotnet_memory_method(0), &(uint64_t){ 3 }, 8);
-	expect_error(DOTNET_METHOD, dotnet_memory_method(0), cookie, -ESTALE);
-	expect_error(DOTNET_METHOD, 0x7000, cookie, -EFAULT);
+	expect_error(DOTNET_METHOD, dotnet_memory_code(0), cookie, -ESTALE);
+	/* code that is gone, or replaced by that of another method */
+	expect_error(DOTNET_METHOD, 0x7000, cookie, -ESTALE);
+	expect_error(DOTNET_METHOD, dotnet_memory_code(1), cookie, -ESTALE);
 }
 
 static uint64_t function_at(uint32_t i)

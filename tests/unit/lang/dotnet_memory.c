@@ -195,11 +195,25 @@ static void put_ranges(struct dotnet_memory *m)
 
 static void put_methods(struct dotnet_memory *m)
 {
+	/*
+	 * No flags, 6 bytes of places, no variables. Three places: 0 is the prologue, 4 is IL 0, 9
+	 * is IL 12. In nibbles, of which a byte has the low one first: 3; 0 1 0; 4 3 0; 5 97 0.
+	 */
+	static const uint8_t debug_info[] = { 0, 0x06, 0x03, 0x01, 0x34, 0x50, 0x79, 0x00 };
+
 	put(m, DOTNET_CHUNK_AT, DOTNET_TABLE_AT, 8);
 	put(m, DOTNET_TABLE_AT + 24, DOTNET_MODULE_AT, 8);
 	put(m, DOTNET_MODULE_AT + MODULE_BASE, DOTNET_MEMORY_AT, 8);
 	for (uint32_t i = 0; i < 4; i++)
 		put(m, dotnet_memory_method(i), 0xf000 | (i + 1) | (uint64_t)i << 16, 8);
+	for (uint32_t i = 0; i < 5; i++) {
+		uint64_t header = DOTNET_HEADERS_AT + 40ULL * i;
+
+		put(m, dotnet_memory_code(i) - 8, header, 8);
+		put(m, header + DOTNET_HEADER_DEBUG, i < 4 ? DOTNET_DEBUG_AT : 0, 8);
+		put(m, header + DOTNET_HEADER_METHOD, dotnet_memory_method(i), 8);
+	}
+	dotnet_memory_put(m, DOTNET_DEBUG_AT, debug_info, sizeof(debug_info));
 	put(m, dotnet_memory_method(4), 4 << 16 | 7ULL << 48, 8);
 	put(m, dotnet_memory_method(4) + 32, DOTNET_NAME_AT, 8);
 	dotnet_memory_put(m, DOTNET_NAME_AT, "Ma\nde", 6);

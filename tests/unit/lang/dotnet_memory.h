@@ -15,8 +15,11 @@ enum {
 	DOTNET_TABLE_AT = 0x17400,
 	DOTNET_CHUNK_AT = 0x17500, /* MethodDescs follow it, 8 bytes each */
 	DOTNET_NAME_AT = 0x17600,
-	DOTNET_IMAGE_RVA = 0x1000, /* of the section with everything */
-	DOTNET_CODE_RVA = 0x2000,  /* functions of the image, 16 bytes each */
+	DOTNET_HEADERS_AT = 0x17a00, /* RealCodeHeaders, 40 bytes each */
+	DOTNET_CODES_AT = 0x17c00,   /* code of the methods, 16 bytes each */
+	DOTNET_DEBUG_AT = 0x17d00,   /* their debug info */
+	DOTNET_IMAGE_RVA = 0x1000,   /* of the section with everything */
+	DOTNET_CODE_RVA = 0x2000,    /* functions of the image, 16 bytes each */
 };
 
 struct dotnet_memory {
@@ -35,6 +38,12 @@ void dotnet_memory_put(struct dotnet_memory *m, uint64_t addr, const void *data,
 
 /* Returns the cookie of the MethodDesc with number @i, from 0. */
 uint32_t dotnet_memory_cookie(const struct dotnet_memory *m, uint32_t i);
+
+/* The address of that method's code. */
+static inline uint64_t dotnet_memory_code(uint32_t i)
+{
+	return DOTNET_CODES_AT + 16ULL * i;
+}
 
 /* The address of that MethodDesc. */
 static inline uint64_t dotnet_memory_method(uint32_t i)

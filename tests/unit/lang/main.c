@@ -6,6 +6,7 @@ int test_beam(void);
 int test_beam_detect(void);
 int test_dotnet(void);
 int test_dotnet_contract(void);
+int test_dotnet_lines(void);
 int test_entries(void);
 int test_find(void);
 int test_asyncio_tasks(void);
@@ -60,6 +61,7 @@ int main(void)
 	n_failed += test_beam_detect();
 	n_failed += test_dotnet();
 	n_failed += test_dotnet_contract();
+	n_failed += test_dotnet_lines();
 	n_failed += test_entries();
 	n_failed += test_find();
 	n_failed += test_asyncio_tasks();
