@@ -20,13 +20,17 @@ DOWNLOAD_S = 600
 Runtime = collections.namedtuple("Runtime", "version is_single command")
 
 
-def compile_shapes(shop, name, *args):
+def compile_program(source, shop, name, *args):
     need("mcs")
     out = shop.path(name)
     r = subprocess.run(["mcs", "-nologo", "-langversion:7", "-optimize+", "-unsafe", f"-out:{out}", *args,
-                        os.path.join(PROGRAMS, "dotnet", "shapes.cs")], capture_output=True, text=True, check=False)
+                        os.path.join(PROGRAMS, "dotnet", source)], capture_output=True, text=True, check=False)
     expect(r.returncode == 0, r.stdout, r.stderr)
     return out
+
+
+def compile_shapes(shop, name, *args):
+    return compile_program("shapes.cs", shop, name, *args)
 
 
 def host(shop):
@@ -37,12 +41,12 @@ def host(shop):
     return out
 
 
-def installed(shop, path):
+def installed(shop, path, build):
     """Returns the runtime that has libcoreclr.so, which runs any assembly."""
-    return Runtime(os.path.basename(path), False, [host(shop), path, compile_shapes(shop, "shapes.dll")])
+    return Runtime(os.path.basename(path), False, [host(shop), path, build(shop, "program.dll")])
 
 
-def single(shop, path):
+def single(shop, path, build):
     """Makes a single-file program. Its framework has no mscorlib, which assemblies of mcs refer to otherwise."""
     version = dotnet_bundle.framework_version(path)
     library = os.path.join(ROOT, version.split(".")[0], "System.Private.CoreLib.dll")
@@ -50,8 +54,8 @@ def single(shop, path):
         library = shop.path("System.Private.CoreLib.dll")
         with open(library, "wb") as f:
             f.write(dotnet_bundle.core_library(path))
-    dll = compile_shapes(shop, f"shapes-{version}.dll", "-nostdlib", "-noconfig", f"-r:{library}")
-    out = shop.path(f"shapes-{version}")
+    dll = build(shop, f"program-{version}.dll", "-nostdlib", "-noconfig", f"-r:{library}")
+    out = shop.path(f"program-{version}")
     with open(dll, "rb") as f:
         dotnet_bundle.make(path, f.read(), out)
     return Runtime(version, True, [out])
@@ -88,7 +92,7 @@ def runtimes():
     return [os.path.dirname(x) for x in found[0]], found[1]
 
 
-def all_runtimes(shop):
-    """Returns every runtime that is there, as a Runtime, or raises Skip."""
+def all_runtimes(shop, build=compile_shapes):
+    """Returns every runtime that is there, as a Runtime that runs the assembly that BUILD makes, or raises Skip."""
     directories, files = runtimes()
-    return [installed(shop, x) for x in directories] + [single(shop, x) for x in files]
+    return [installed(shop, x, build) for x in directories] + [single(shop, x, build) for x in files]
