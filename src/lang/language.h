@@ -15,6 +15,12 @@
 struct elf_image;
 struct lang_memo;
 
+/* A file with debug information that lies next to a mapped file. */
+struct lang_side_file {
+	uint64_t addr;  /* where the other file is mapped */
+	char name[128]; /* without a directory */
+};
+
 /* The process whose frames are read. */
 struct lang_process {
 	uint32_t pid;
@@ -34,6 +40,11 @@ struct lang_process {
 	 * only if the language is named_by_caller.
 	 */
 	const uint64_t *caller;
+	/*
+	 * Returns a descriptor of a file, borrowed; -ENOENT if there is none; -EAGAIN if it is
+	 * opened first: the answer to the question is not used then. NULL: none can be opened.
+	 */
+	int (*side_file)(void *ctx, const struct lang_side_file *file);
 	bool is_copy;           /* read() serves parts of the memory that were copied; see copy.h */
 	bool signatures;        /* set by langs: names include parameter types */
 	struct lang_memo *memo; /* set by langs for read() and expand(); may be NULL */

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "proc/user.h"
 #include "reader/lang_memory.h"
 #include "reader/lang_message.h"
 #include "reader/reader.h"
+#include "reader/side_path.h"
 #include "roles/pool.h"
 
 enum {
@@ -52,6 +54,10 @@ struct lang_client {
 	uint64_t waited_ns;  /* in which a reader waited for a CPU, of the last request */
 	struct request request;
 	struct buf stream; /* of answers */
+	/* The file that the reader needs with the next request. */
+	bool wants_file;
+	struct lang_side_file side_file;
+	int side_fd; /* -1: it is missing */
 };
 
 int lang_client_new(struct lang_client **out, const struct lang_client_opts *opts, struct err *err)
@@ -68,6 +74,7 @@ int lang_client_new(struct lang_client **out, const struct lang_client_opts *opt
 	if (!c)
 		return -ENOMEM;
 	c->opts = *opts;
+	c->side_fd = -1;
 	lang_memories_init(&c->memories);
 	r = role_pool_new(&c->pool, &reader_role, &pool, err);
 	if (r < 0)
@@ -141,15 +148,17 @@ static int call_for(struct lang_client *c, const struct lang_process *p,
 {
 	struct lang_memory *m = lang_memories_get(&c->memories, p);
 	uint64_t began_ns = clock_monotonic_ns(), took_ns;
-	int r;
+	int fds[2], r;
 
 	*out = NULL;
 	if (!m)
 		return -ESRCH;
 	if (must_wait(c, m))
 		return -ETIME;
-	request->fds = &m->fd;
-	request->n_fds = 1;
+	fds[0] = m->fd;
+	fds[1] = c->side_fd;
+	request->fds = fds;
+	request->n_fds = c->side_fd >= 0 ? 2 : 1;
 	request->timeout_ms = c->opts.timeout_ms;
 	request->is_urgent = true;
 	request->waited_ns = &c->waited_ns;
@@ -256,8 +265,12 @@ static int take_answers(struct lang_client *c, const struct role_reply *reply,
 	if (reply->len != sizeof(r))
 		return -EBADMSG;
 	memcpy(&r, reply->data, sizeof(r));
-	if (!r.n || r.n > c->request.head.n)
+	if ((!r.n && !r.wants_file) || r.n > c->request.head.n)
 		return -EBADMSG;
+	if (r.wants_file && (!lang_side_file_is_valid(&r.side_file) || r.n == c->request.head.n))
+		return -EBADMSG;
+	c->wants_file = r.wants_file;
+	c->side_file = r.side_file;
 	for (uint32_t i = 0; i < r.n; i++) {
 		e = lang_answer_next(&at, &left, i, b->questions[first + i].kind, &a);
 		if (e <= 0)
@@ -282,25 +295,36 @@ static size_t ask_some(struct lang_client *c, const struct lang_batch *b, size_t
 	};
 	size_t n = 0;
 
+	c->request.head.has_side_file = c->wants_file;
+	c->request.head.side_file = c->side_file;
+	c->side_fd = c->wants_file ? side_path_open(b->process, &c->side_file) : -1;
+	c->wants_file = false;
 	buf_fini(&c->stream);
 	if (call_for(c, b->process, &request, &x) == 0 &&
 	    take_answers(c, role_exchange_reply(x), b, first, &n) == -EBADMSG)
 		role_exchange_reject(x);
+	closep(&c->side_fd);
+	c->side_fd = -1;
 	return n;
 }
 
 /*
- * A request has a limit of questions, and a reader stops after a while, so one batch may take
- * several requests. It ends early if a request yields no answer.
+ * A request has a limit of questions, and a reader stops after a while or for a file, so one batch
+ * may take several requests. It ends early if a request yields neither an answer nor a file that is
+ * needed. A question needs one file.
  */
 static size_t ask(void *ctx, const struct lang_batch *b)
 {
+	struct lang_client *c = ctx;
 	size_t n = 0, got;
+	bool had_file;
 
+	c->wants_file = false;
 	do {
-		got = ask_some(ctx, b, n);
+		had_file = c->wants_file;
+		got = ask_some(c, b, n);
 		n += got;
-	} while (got && n < b->n);
+	} while ((got || (c->wants_file && !had_file)) && n < b->n);
 	return n;
 }
 

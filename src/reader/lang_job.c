@@ -6,6 +6,7 @@
 #include "reader/lang_job.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include "lang/memo.h"
 #include "lang/vm_memory.h"
 #include "reader/lang_message.h"
+#include "reader/side_files.h"
 #include "roles/role.h"
 
 enum { ENOUGH_NS = 100000000 }; /* answers that come later belong to the next request */
@@ -25,6 +27,7 @@ enum { ENOUGH_NS = 100000000 }; /* answers that come later belong to the next re
 struct state {
 	struct lang_memo *memo;
 	struct vm_memory vms;
+	struct side_files files;
 };
 
 /* The process that a job reads. */
@@ -32,6 +35,11 @@ struct target {
 	int fd;
 	const struct lang_vm *vms;
 	uint32_t n_vms;
+	const struct lang_process_id *id;
+	struct side_files *files;
+	/* The file that a question needs before it can be answered. */
+	struct lang_side_file wanted;
+	bool wants_file;
 };
 
 int reader_lang_init(size_t memory_bytes, void **out_state)
@@ -85,6 +93,18 @@ static void use_vms(struct state *s, const struct lang_vm *vms, uint32_t n)
 	}
 }
 
+static int side_file(void *ctx, const struct lang_side_file *file)
+{
+	struct target *t = ctx;
+	int fd = lang_side_file_is_valid(file) ? side_files_find(t->files, t->id, file) : -ENOENT;
+
+	if (fd == -EAGAIN) {
+		t->wanted = *file;
+		t->wants_file = true;
+	}
+	return fd;
+}
+
 static struct lang_process process_of(struct target *t, const struct lang_process_id *id,
 				      struct state *s)
 {
@@ -112,9 +132,9 @@ static int flush(struct role_call *call, struct buf *b)
 	return r;
 }
 
-/* Answers questions until all are answered, or it has taken long. */
+/* Answers questions until all are answered, one needs a file, or it has taken long. */
 static int answer_all(struct role_call *call, const struct lang_ask_request *q,
-		      const struct lang_process *p, uint32_t *out_n)
+		      const struct lang_process *p, const struct target *t, uint32_t *out_n)
 {
 	const struct lang_question *questions = lang_ask_questions(q);
 	uint64_t until_ns = clock_monotonic_ns() + ENOUGH_NS;
@@ -127,8 +147,11 @@ static int answer_all(struct role_call *call, const struct lang_ask_request *q,
 	for (uint32_t i = 0; i < q->n && r == 0; i++) {
 		before = b.len;
 		lang_answer(&s->vms.tables, p, &questions[i], &a);
-		lang_answer_put(&b, i, &a);
+		if (!t->wants_file)
+			lang_answer_put(&b, i, &a);
 		lang_function_fini(&a.function);
+		if (t->wants_file)
+			break;
 		*out_n = i + 1;
 		total += b.len - before;
 		if (b.len >= ROLE_BODY_MAX)
@@ -143,18 +166,26 @@ int reader_lang_ask_job(struct role_call *call)
 {
 	const struct lang_ask_request *q = lang_ask_request_check(call->request, call->request_len);
 	struct lang_ask_reply reply = { 0 };
-	struct target t = { .fd = call->fds[0] };
+	struct state *s = call->state;
+	struct target t = { .fd = call->fds[0], .files = &s->files };
 	struct lang_process p;
 	int r;
 
-	if (!q || call->n_fds != 1)
+	if (!q || call->n_fds < 1 || call->n_fds > 2)
 		return -EINVAL;
+	t.id = &q->process;
+	if (q->has_side_file)
+		side_files_add(&s->files, t.id, &q->side_file,
+			       call->n_fds > 1 ? fcntl(call->fds[1], F_DUPFD_CLOEXEC, 0) : -1);
 	t.vms = lang_ask_vms(q);
 	t.n_vms = q->n_vms;
 	use_vms(call->state, t.vms, t.n_vms);
 	p = process_of(&t, &q->process, call->state);
 	p.signatures = q->signatures;
-	r = answer_all(call, q, &p, &reply.n);
+	p.side_file = side_file;
+	r = answer_all(call, q, &p, &t, &reply.n);
+	reply.wants_file = t.wants_file;
+	reply.side_file = t.wanted;
 	memcpy(call->reply, &reply, sizeof(reply));
 	call->reply_len = sizeof(reply);
 	return r;

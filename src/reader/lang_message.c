@@ -276,3 +276,15 @@ int lang_answer_next(const uint8_t **data, size_t *len, uint32_t question, uint3
 	*len -= need;
 	return 1;
 }
+
+bool lang_side_file_is_valid(const struct lang_side_file *f)
+{
+	size_t len = strnlen(f->name, sizeof(f->name));
+
+	if (len <= 4 || len == sizeof(f->name) || strcmp(f->name + len - 4, ".pdb"))
+		return false;
+	for (size_t i = 0; i < len; i++)
+		if (f->name[i] == '/' || (unsigned char)f->name[i] < ' ' || f->name[i] == 0x7f)
+			return false;
+	return true;
+}

@@ -11,7 +11,8 @@
  *                        The reply is a struct process_context.
  *   READER_LANG_ASK      questions about the process with the memory, descriptor 0. PARTs are
  *                        pieces of one stream of answers, in the order of the questions; the reply
- *                        has their number. A reader answers at least one.
+ *                        has their number. A reader answers at least one, or needs a file first:
+ *                        then the request is repeated with that, descriptor 1, or without.
  *
  * Pure functions. Checks do not trust the bytes.
  */
@@ -59,12 +60,18 @@ struct lang_context_request {
 struct lang_ask_request {
 	struct lang_process_id process;
 	uint32_t n_vms, n;
-	uint32_t signatures, reserved;
+	uint32_t signatures;
+	uint32_t has_side_file; /* the file that the reader needed is sent, or is missing */
+	struct lang_side_file side_file; /* that */
 };
 
 struct lang_ask_reply {
-	uint32_t n, reserved; /* answers */
+	uint32_t n, wants_file; /* answers; without side_file the next question has none */
+	struct lang_side_file side_file;
 };
+
+/* Returns true if the name is that of a file with debug information, in a directory. */
+bool lang_side_file_is_valid(const struct lang_side_file *f);
 
 /* Returns true if the entry can be used: by a reader, and by the walk. */
 bool lang_vm_is_valid(const struct lang_vm *v);

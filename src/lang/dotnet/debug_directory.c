@@ -7,6 +7,8 @@
 #include <libdeflate.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/cleanup.h"
 #include "lang/dotnet/dotnet.h"
@@ -21,6 +23,8 @@ enum {
 	EMBEDDED_MAGIC = 0x4244504d, /* "MPDB" */
 	CODEVIEW_MAGIC = 0x53445352, /* "RSDS" */
 	CODEVIEW_HEAD = 20,
+	CODEVIEW_PATH = 24,
+	PDB_FILE_BYTES_MAX = 1 << 30,
 	PACKED_BYTES_MAX = 16 << 20,
 	PDB_BYTES_MAX = LANG_MEMO_BYTES / 2,
 	MEMO_PDB = 0x646e7064, /* lang_memo_key.what */
@@ -29,12 +33,29 @@ enum {
 struct debug_directory {
 	uint8_t id[DOTNET_PDB_ID_BYTES];
 	bool has_id;
+	char name[128];    /* of the file, without the directory where it was made */
 	uint64_t embedded; /* address; 0: there is none */
 	uint32_t embedded_bytes;
 };
 
 /* An entry of the directory, in words. */
 enum { ENTRY_STAMP = 1, ENTRY_TYPE = 3, ENTRY_SIZE = 4, ENTRY_RVA = 5 };
+
+/* Reads the last component of a path of at most @len bytes, with either kind of separator. */
+static void take_name(const struct dotnet_image *img, uint64_t at, uint32_t len, char out[128])
+{
+	struct dotnet_stream s;
+	size_t n = 0;
+	uint8_t c;
+
+	dotnet_stream_init(&s, img->p, at, len);
+	while ((c = dotnet_stream_byte(&s)) && n < 127) {
+		out[n++] = (char)c;
+		if (c == '/' || c == '\\')
+			n = 0;
+	}
+	out[s.is_bad || c ? 0 : n] = '\0';
+}
 
 /* Takes the id: a GUID, and the time stamp of the entry. */
 static void take_codeview(const struct dotnet_image *img, uint64_t at, const uint32_t *entry,
@@ -52,6 +73,7 @@ static void take_codeview(const struct dotnet_image *img, uint64_t at, const uin
 	memcpy(out->id, head + 4, 16);
 	memcpy(out->id + 16, &entry[ENTRY_STAMP], 4);
 	out->has_id = true;
+	take_name(img, at + CODEVIEW_PATH, entry[ENTRY_SIZE] - sizeof(head), out->name);
 }
 
 static int read_directory(const struct dotnet_image *img, struct debug_directory *out)
@@ -174,6 +196,43 @@ static int embedded_lines(const struct dotnet_image *img, const struct debug_dir
 	return r;
 }
 
+/* ---- in a file --------------------------------------------------------------------  */
+
+static int read_file(void *ctx, uint64_t addr, void *dst, size_t len)
+{
+	const int *fd = ctx;
+	ssize_t n;
+
+	do
+		n = pread(*fd, dst, len, (off_t)addr);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : (size_t)n == len ? 0 : -EFAULT;
+}
+
+static int lines_in_file(const struct dotnet_image *img, const struct debug_directory *d,
+			 uint32_t rid, struct lang_function *out)
+{
+	struct lang_side_file file = { .addr = img->base };
+	struct lang_process p = { .read = read_file };
+	struct dotnet_pdb pdb;
+	struct stat st;
+	int fd, r;
+
+	if (!img->p->side_file || !d->has_id || !d->name[0])
+		return -ENOENT;
+	memcpy(file.name, d->name, sizeof(file.name));
+	fd = img->p->side_file(img->p->ctx, &file);
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &st) < 0 || st.st_size > PDB_FILE_BYTES_MAX)
+		return -EBADMSG;
+	p.ctx = &fd;
+	r = dotnet_pdb_open(&p, (uint32_t)st.st_size, &pdb);
+	if (r == 0 && memcmp(d->id, pdb.id, sizeof(pdb.id)))
+		r = -ENOENT;
+	return r < 0 ? r : dotnet_pdb_lines(&pdb, rid, out);
+}
+
 int dotnet_lines(const struct dotnet_image *img, uint32_t rid, struct lang_function *out)
 {
 	struct debug_directory d;
@@ -181,5 +240,5 @@ int dotnet_lines(const struct dotnet_image *img, uint32_t rid, struct lang_funct
 
 	if (r < 0)
 		return r;
-	return d.embedded ? embedded_lines(img, &d, rid, out) : -ENOENT;
+	return d.embedded ? embedded_lines(img, &d, rid, out) : lines_in_file(img, &d, rid, out);
 }

@@ -7,7 +7,7 @@
  *
  * Code that was compiled at run time has a byte with flags first, and with them what is skipped:
  * how the frame of tier 0 is laid out, for the code that replaces a running loop, and the tree of
- * inlined methods, which the runtime records only if it is asked to (DOTNET_RichDebugInfo).
+ * inlined methods, which the runtime records only on request (DOTNET_RichDebugInfo).
  */
 #include <errno.h>
 

@@ -190,8 +190,8 @@ const struct dotnet_line *dotnet_line_at(const struct lang_function *f, uint32_t
 /* ---- debug_directory.c: which PDB an assembly has --------------------------------- */
 
 /*
- * Reads the lines of method @rid of an assembly, from the PDB that is embedded in it. -ENOENT: it
- * has none.
+ * Reads the lines of method @rid of an assembly, from the PDB that is embedded in it or lies next
+ * to it. -ENOENT: it has none.
  */
 int dotnet_lines(const struct dotnet_image *img, uint32_t rid, struct lang_function *out);
 

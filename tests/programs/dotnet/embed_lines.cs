@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// embed_lines IN OUT [beside]: copies an assembly that mcs compiled with -debug, with its lines as a portable PDB: in
-// the assembly, or in a file beside it. Prints a line for each sequence point: method, IL offset, line, column.
+// embed_lines IN OUT [file]: copies an assembly that mcs compiled with -debug, with its lines as a portable PDB: in
+// the assembly, or in a file next to it. Prints a line for each sequence point: method, IL offset, line, column.
 using System;
 using System.Collections.Generic;
 using Mono.Cecil;
