@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the lines of .NET are read from, as arbitrary bytes: a portable PDB, and the map from native
- * code to IL that the runtime has for a method. Both end within their memory, whatever they
- * contain.
+ * A portable PDB, and the map from native code to IL that the runtime has for a method, as arbitrary
+ * bytes. Their readers end within the memory that there is, whatever it contains.
  *
  * An input is the form of the map, or 3 for a PDB, then its bytes.
  */
