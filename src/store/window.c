@@ -6,6 +6,7 @@
 #include "store/window.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,27 @@ void window_profile_key(const struct store_profile *p, uint8_t *out)
 	}
 	XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
 	memcpy(out, canonical.digest, WINDOW_KEY_LEN);
+}
+
+static uint32_t second_of(int64_t time_ns)
+{
+	int64_t second = time_ns / 1000000000;
+
+	return second < 0 ? 0 : second > UINT32_MAX ? UINT32_MAX : (uint32_t)second;
+}
+
+void window_profile_time_key(const struct store_profile *p, const uint8_t *key, uint8_t *out)
+{
+	uint32_t second = second_of(p->id_time_ns);
+
+	for (int i = 0; i < 4; i++)
+		out[i] = (uint8_t)(second >> (24 - 8 * i));
+	memcpy(out + 4, key, WINDOW_KEY_LEN - 4);
+}
+
+void window_time_hex(int64_t time_ns, char out[WINDOW_TIME_HEX_LEN])
+{
+	snprintf(out, WINDOW_TIME_HEX_LEN, "%08" PRIx32, second_of(time_ns));
 }
 
 static void hash_number(XXH3_state_t *h, uint64_t v)

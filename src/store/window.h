@@ -87,6 +87,17 @@ int64_t window_id_hash(const char *id);
  */
 void window_profile_key(const struct store_profile *p, uint8_t *out);
 
+/*
+ * The same, but the second of the profile's own time is in front of a part of the hash, so that
+ * keys of equal times are next to each other. @key is from window_profile_key(); @out has as many
+ * bytes.
+ */
+void window_profile_time_key(const struct store_profile *p, const uint8_t *key, uint8_t *out);
+
+/* The first bytes of keys with times from @time_ns on, in hexadecimal. */
+enum { WINDOW_TIME_HEX_LEN = 9 };
+void window_time_hex(int64_t time_ns, char out[WINDOW_TIME_HEX_LEN]);
+
 enum { WINDOW_CONTENT_ID_LEN = 33 };
 
 /*

@@ -134,6 +134,28 @@ static int prepare_writer(struct day *d, struct err *err)
 	return r < 0 ? r : day_settle_init(&d->settle, d->db, d->checked, err);
 }
 
+/*
+ * Older versions stored keys that begin with any four bytes, later ones begin with a second of the
+ * day unless the profile has no time or another one. Keys in arrivals may be of both.
+ */
+static int find_old_keys(struct day *d, struct sqlite3 *db, struct err *err)
+{
+	int64_t number = day_files_day(strrchr(d->path, '/') ? strrchr(d->path, '/') + 1 : d->path);
+	char first[WINDOW_TIME_HEX_LEN], end[WINDOW_TIME_HEX_LEN], sql[256];
+	int64_t found = 0;
+	int r;
+
+	window_time_hex(number * STORE_DAY_NS, first);
+	window_time_hex((number + 1) * STORE_DAY_NS, end);
+	snprintf(sql, sizeof(sql),
+		 "SELECT EXISTS(SELECT 1 FROM profiles WHERE key>=x'00000001' AND key<x'%s')"
+		 " OR EXISTS(SELECT 1 FROM profiles WHERE key>=x'%s')",
+		 first, end);
+	r = db_number(db, sql, &found, err);
+	d->has_old_keys = found;
+	return r;
+}
+
 static int load(struct day *d, struct sqlite3 *db, struct err *err)
 {
 	_cleanup_(day_loaded_fini) struct day_loaded l = { 0 };
@@ -145,6 +167,8 @@ static int load(struct day *d, struct sqlite3 *db, struct err *err)
 	d->n_windows = l.n_windows;
 	d->n_arrived = l.arrivals.rows.len;
 	memcpy(d->settled, l.settled, sizeof(d->settled));
+	if (r == 0)
+		r = find_old_keys(d, db, err);
 	return r < 0 ? r : day_gain_load_keys(&d->gain, &l.arrivals);
 }
 
@@ -284,24 +308,33 @@ int day_savepoint_end(struct day *d, bool keep, struct err *err)
 	return db_exec(d->db, "ROLLBACK TO mark; RELEASE mark", err);
 }
 
-/*
- * Returns 1 if the profile is new, 0 if a profile with its id was appended before. Keys of the open
- * transaction count, so two pushes of one profile in one batch are noticed too.
- */
+/* Keys of the open transaction count, so two pushes of one profile in one batch are noticed. */
+static int has_key(struct day *d, const struct day_gain_key *key, struct err *err)
+{
+	int r;
+
+	if (day_gain_has_key(&d->gain, key))
+		return 1;
+	sqlite3_bind_blob(d->find_profile, 1, key->bytes, WINDOW_KEY_LEN, SQLITE_STATIC);
+	r = db_step(d->db, d->find_profile, err);
+	sqlite3_reset(d->find_profile);
+	sqlite3_clear_bindings(d->find_profile);
+	return r;
+}
+
+/* Returns 1 if the profile is new, 0 if a profile with its id was appended before. */
 static int put_key(struct day *d, const struct store_profile *p, struct err *err)
 {
-	struct day_gain_key key;
+	struct day_gain_key old, key;
 	int r;
 
 	if (!p->id || !p->id[0])
 		return 1;
-	window_profile_key(p, key.bytes);
-	if (day_gain_has_key(&d->gain, &key))
-		return 0;
-	sqlite3_bind_blob(d->find_profile, 1, key.bytes, WINDOW_KEY_LEN, SQLITE_STATIC);
-	r = db_step(d->db, d->find_profile, err);
-	sqlite3_reset(d->find_profile);
-	sqlite3_clear_bindings(d->find_profile);
+	window_profile_key(p, old.bytes);
+	window_profile_time_key(p, old.bytes, key.bytes);
+	r = has_key(d, &key, err);
+	if (r == 0 && d->has_old_keys)
+		r = has_key(d, &old, err);
 	if (r != 0)
 		return r < 0 ? r : 0;
 	r = day_gain_put_key(&d->gain, &key);

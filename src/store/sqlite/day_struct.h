@@ -24,6 +24,7 @@ struct day {
 	atomic_uint_fast64_t n_windows; /* committed */
 	bool checked;                   /* blobs have checksums */
 	bool has_arrivals, has_packs;   /* the file has the tables */
+	bool has_old_keys;              /* profiles may have keys of window_profile_key() */
 
 	struct sqlite3 *db; /* the writer thread's; NULL before the first day_begin() */
 	struct sqlite3_stmt *put_arrivals, *find_profile, *put_rollup, *drop_rollup;

@@ -3,8 +3,9 @@
  * One writer and several readers have a file open. Its write-ahead log is flushed at every commit
  * (synchronous=FULL). The application id marks a file as Cameo's.
  *
- * Pages of 8 KiB hold several heads or one small block; the cache of 4 MiB per connection is what
- * bounds memory, since a query by day opens one connection. FULL rather than NORMAL is needed
+ * Pages of 2 KiB hold several heads or one small block, and larger ones cost every commit more
+ * (page_sums.h); the cache of 4 MiB per connection is what bounds memory, since a query by day
+ * opens one connection. FULL rather than NORMAL is needed
  * because with a write-ahead log NORMAL may lose acknowledged commits at a power failure.
  */
 #include "store/sqlite/db.h"
@@ -27,6 +28,10 @@ enum {
 	APPLICATION_ID = 0x43614d65,
 	CHECKSUM_LEN = 8,
 };
+
+#define PAGE_SIZE "PRAGMA page_size=2048"
+
+_Static_assert(PAGE_SUMS_PAGE_LEN == 2048, "same number as in the statement");
 
 #define ARRIVALS                                                                                   \
 	"CREATE TABLE IF NOT EXISTS arrivals(id INTEGER PRIMARY KEY, windows INTEGER, data BLOB);"
@@ -52,10 +57,10 @@ static const char schema[] =
 	"CREATE TABLE IF NOT EXISTS profiles(key BLOB PRIMARY KEY) WITHOUT ROWID;"
 	"CREATE TABLE identity(id BLOB);"
 	"INSERT INTO identity VALUES(randomblob(16));"
-	"PRAGMA application_id=1130450277;" ARRIVALS PACKS "PRAGMA user_version=5;"
+	"PRAGMA application_id=1130450277;" ARRIVALS PACKS "PRAGMA user_version=6;"
 	"COMMIT;";
 
-_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 5 && DB_IDENTITY_LEN == 16,
+_Static_assert(APPLICATION_ID == 1130450277 && DB_FORMAT == 6 && DB_IDENTITY_LEN == 16,
 	       "same numbers as in the schema");
 
 void db_close(struct sqlite3 *db)
@@ -148,10 +153,11 @@ static const char later_schema[] =
 	" PRIMARY KEY(block, id)) WITHOUT ROWID";
 
 /*
- * Older versions would not see arrivals and packs, so they must refuse the file. Files without
- * checksums of pages are converted instead (day_rewrite.h).
+ * Older versions would not see arrivals and packs, nor recognize profiles by their keys
+ * (window_profile_time_key()), so they must refuse the file. Files without checksums of pages are
+ * converted instead (day_rewrite.h).
  */
-static const char upgrade[] = "BEGIN IMMEDIATE;" ARRIVALS PACKS "PRAGMA user_version=5;"
+static const char upgrade[] = "BEGIN IMMEDIATE;" ARRIVALS PACKS "PRAGMA user_version=6;"
 			      "COMMIT";
 
 static int add_tables(struct sqlite3 *db, struct err *err)
@@ -370,7 +376,7 @@ static int reserve(struct sqlite3 *db, struct err *err)
 
 	if (!page_sums_enabled(db))
 		return 0;
-	r = db_exec(db, "PRAGMA page_size=8192", err);
+	r = db_exec(db, PAGE_SIZE, err);
 	rc = r < 0 ? SQLITE_OK : page_sums_reserve(db);
 	return rc == SQLITE_OK ? r : db_error(db, rc, err);
 }
@@ -523,7 +529,7 @@ int db_open_copy(struct sqlite3 **out, const char *path, struct sqlite3 *of, str
 	sqlite3_extended_result_codes(db, 1);
 	r = own(path, err);
 	if (r == 0)
-		r = db_exec(db, "PRAGMA page_size=8192", err);
+		r = db_exec(db, PAGE_SIZE, err);
 	if (r == 0)
 		*out = steal_ptr(&db);
 	return r;

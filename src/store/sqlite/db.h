@@ -34,10 +34,11 @@ enum db_mode {
  * The format of new files. Files of older formats are read and extended too: in format 1 blobs have
  * no checksums and the file has no identity, in format 2 pages have no checksums. Format 3 has no
  * table of arrivals and format 4 no packs, and ids of profiles in a table of their own; a
- * connection that writes adds these tables.
+ * connection that writes adds these tables. Format 5 has pages of 8 KiB, and keys of profiles in
+ * no order of time; both stay.
  */
 enum {
-	DB_FORMAT = 5,
+	DB_FORMAT = 6,
 	DB_FORMAT_CHECKED = 2,
 	DB_FORMAT_PAGE_SUMS = 3,
 	DB_FORMAT_ARRIVALS = 4,

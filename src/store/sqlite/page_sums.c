@@ -24,7 +24,10 @@
 
 enum {
 	HEADER_LEN = 100,
+	PAGE_LEN_AT = 16,
 	RESERVED_AT = 20,
+	MIN_PAGE_LEN = 512,
+	MAX_PAGE_LEN = 8192,
 	IS_ENABLED = 0x43614d65, /* file controls: set the bool that is passed */
 	IS_FIXED = 0x43614d66,
 };
@@ -32,6 +35,7 @@ enum {
 struct page_file {
 	sqlite3_file base;
 	bool is_log, sums, is_fixed;
+	int page_len; /* of a database; 0 as long as it is empty */
 	struct {
 		VEC(void *);
 	} own_index; /* of the log of a replica */
@@ -54,33 +58,61 @@ static sqlite3_file *inner(sqlite3_file *f)
 
 /* ---- pages of a database ------------------------------------------------------------ */
 
-static void page_sum(const uint8_t *page, uint64_t number, uint8_t out[PAGE_SUMS_LEN])
+static void page_sum(const uint8_t *page, int len, uint64_t number, uint8_t out[PAGE_SUMS_LEN])
 {
 	XXH64_canonical_t canonical;
 
 	/* XXH3's value is stable since version 0.8.0, so it may be stored. */
-	XXH64_canonicalFromHash(
-		&canonical, XXH3_64bits_withSeed(page, PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, number));
+	XXH64_canonicalFromHash(&canonical,
+				XXH3_64bits_withSeed(page, (size_t)len - PAGE_SUMS_LEN, number));
 	memcpy(out, canonical.digest, PAGE_SUMS_LEN);
 }
 
-static uint64_t page_number(sqlite3_int64 offset)
+static bool is_page_len(int n)
 {
-	return (uint64_t)offset / PAGE_SUMS_PAGE_LEN + 1;
+	return n >= MIN_PAGE_LEN && n <= MAX_PAGE_LEN && !(n & (n - 1));
+}
+
+/*
+ * An empty file will have checksums; another has a header with the length of pages, in big endian,
+ * and the number of reserved bytes. If it is damaged, so is the first page.
+ */
+static int find_header(struct page_file *p)
+{
+	sqlite3_file *f = inner(&p->base);
+	uint8_t header[HEADER_LEN];
+	sqlite3_int64 len = 0;
+	int rc = f->pMethods->xFileSize(f, &len);
+
+	p->sums = len == 0;
+	if (rc == SQLITE_OK && len >= HEADER_LEN)
+		rc = f->pMethods->xRead(f, header, sizeof(header), 0);
+	if (rc != SQLITE_OK || len < HEADER_LEN)
+		return rc;
+	p->sums = header[RESERVED_AT] == PAGE_SUMS_LEN || header[RESERVED_AT] == PAGE_SUMS_RESERVED;
+	p->page_len = header[PAGE_LEN_AT] << 8 | header[PAGE_LEN_AT + 1];
+	if (!is_page_len(p->page_len))
+		p->page_len = PAGE_SUMS_PAGE_LEN;
+	return SQLITE_OK;
+}
+
+static uint64_t page_number(const struct page_file *p, sqlite3_int64 offset)
+{
+	return (uint64_t)(offset / p->page_len) + 1;
 }
 
 /* SQLite reads parts of the header by themselves, but uses none before it has read the page. */
-static bool is_page(int len, sqlite3_int64 offset)
+static bool is_page(const struct page_file *p, int len, sqlite3_int64 offset)
 {
-	return len > HEADER_LEN || offset >= PAGE_SUMS_PAGE_LEN;
+	return len > HEADER_LEN || offset >= (p->page_len ? p->page_len : MIN_PAGE_LEN);
 }
 
-static uint64_t sum_at(const uint8_t *page)
+_Static_assert(sizeof(uint64_t) == PAGE_SUMS_LEN, "the history has whole checksums");
+static uint64_t sum_at(const struct page_file *p, const uint8_t *page)
 {
 	uint64_t sum;
 
-	_Static_assert(sizeof(sum) == PAGE_SUMS_LEN, "the history has whole checksums");
-	memcpy(&sum, page + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, sizeof(sum));
+	memcpy(&sum, page + p->page_len - PAGE_SUMS_LEN, sizeof(sum));
 	return sum;
 }
 
@@ -89,10 +121,10 @@ static int verify_page(const struct page_file *p, const uint8_t *page, sqlite3_i
 {
 	uint8_t sum[PAGE_SUMS_LEN];
 
-	page_sum(page, page_number(offset), sum);
-	if (memcmp(sum, page + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN, PAGE_SUMS_LEN) != 0)
+	page_sum(page, p->page_len, page_number(p, offset), sum);
+	if (memcmp(sum, page + p->page_len - PAGE_SUMS_LEN, PAGE_SUMS_LEN) != 0)
 		return SQLITE_IOERR_DATA;
-	return !p->history || page_history_is(p->history, page_number(offset), sum_at(page))
+	return !p->history || page_history_is(p->history, page_number(p, offset), sum_at(p, page))
 		       ? SQLITE_OK
 		       : SQLITE_IOERR_DATA;
 }
@@ -104,48 +136,64 @@ static int verify_page(const struct page_file *p, const uint8_t *page, sqlite3_i
  */
 static int read_page(struct page_file *p, void *data, int len, sqlite3_int64 offset)
 {
+	uint8_t buf[MAX_PAGE_LEN], *page = buf;
 	sqlite3_file *f = inner(&p->base);
-	const int from = (int)(offset % PAGE_SUMS_PAGE_LEN);
-	const bool whole = len == PAGE_SUMS_PAGE_LEN && from == 0;
-	uint8_t buf[PAGE_SUMS_PAGE_LEN], *page = whole ? data : buf;
-	int rc;
+	int rc = p->page_len ? SQLITE_OK : find_header(p), from;
 
-	if (len > PAGE_SUMS_PAGE_LEN - from)
+	/* A file that is empty, or has a part of a header, has no page yet. */
+	if (rc != SQLITE_OK || !p->page_len)
+		return rc != SQLITE_OK ? rc : f->pMethods->xRead(f, data, len, offset);
+	from = (int)(offset % p->page_len);
+	if (len > p->page_len - from)
 		return SQLITE_IOERR_DATA;
-	rc = f->pMethods->xRead(f, page, PAGE_SUMS_PAGE_LEN, offset - from);
+	if (len == p->page_len)
+		page = data;
+	rc = f->pMethods->xRead(f, page, p->page_len, offset - from);
 	if (rc == SQLITE_IOERR_SHORT_READ)
 		return SQLITE_IOERR_DATA;
 	if (rc == SQLITE_OK)
 		rc = verify_page(p, page, offset - from);
-	if (rc == SQLITE_OK && !whole)
+	if (rc == SQLITE_OK && page == buf)
 		memcpy(data, page + from, (size_t)len);
 	return rc;
 }
 
-/* The reserved bytes in SQLite's memory are not changed, since the page is constant. */
+/* The first page of an empty file determines the length of its pages. @page is not changed. */
 static int write_page(struct page_file *p, const uint8_t *page, int len, sqlite3_int64 offset)
 {
 	sqlite3_file *f = inner(&p->base);
-	uint8_t sealed[PAGE_SUMS_PAGE_LEN];
+	uint8_t sealed[MAX_PAGE_LEN];
+	uint64_t number;
 	int rc;
 
-	if (len != PAGE_SUMS_PAGE_LEN || offset % PAGE_SUMS_PAGE_LEN)
+	if (!p->page_len && is_page_len(len))
+		p->page_len = len;
+	if (len != p->page_len || offset % len)
 		return SQLITE_IOERR_WRITE;
-	memcpy(sealed, page, PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN);
-	page_sum(page, page_number(offset), sealed + PAGE_SUMS_PAGE_LEN - PAGE_SUMS_LEN);
+	number = page_number(p, offset);
+	memcpy(sealed, page, (size_t)len - PAGE_SUMS_LEN);
+	page_sum(page, len, number, sealed + len - PAGE_SUMS_LEN);
 	if (p->history)
-		page_history_forget(p->history, page_number(offset));
+		page_history_forget(p->history, number);
 	rc = f->pMethods->xWrite(f, sealed, len, offset);
 	if (p->history && rc == SQLITE_OK)
-		page_history_set(p->history, page_number(offset), sum_at(sealed));
+		page_history_set(p->history, number, sum_at(p, sealed));
 	return rc;
 }
 
+/* The first log of a file is written before its first page. */
+static int page_len_of_log(const struct page_file *log)
+{
+	return log->database && log->database->page_len ? log->database->page_len
+							: PAGE_SUMS_PAGE_LEN;
+}
+
 /* Verifies what was read from a log: during recovery the header and whole frames, later pages. */
-static int verify_log(sqlite3_file *f, const void *data, int len, sqlite3_int64 offset)
+static int verify_log(const struct page_file *p, sqlite3_file *f, const void *data, int len,
+		      sqlite3_int64 offset)
 {
 	if (len == LOG_SUMS_HEADER_LEN && offset == 0)
-		return log_sums_verify_header(f, data, PAGE_SUMS_PAGE_LEN);
+		return log_sums_verify_header(f, data, page_len_of_log(p));
 	if (log_sums_is_page(len, offset))
 		return log_sums_verify_page(f, data, len, offset);
 	return log_sums_is_frame(len, offset) ? log_sums_verify_frame(f, data, len, offset)
@@ -174,11 +222,11 @@ static int file_read(sqlite3_file *base, void *data, int len, sqlite3_int64 offs
 
 	if (is_lost(p))
 		return SQLITE_IOERR_SHMMAP;
-	if (p->sums && is_page(len, offset))
+	if (p->sums && is_page(p, len, offset))
 		return read_page(p, data, len, offset);
 	rc = f->pMethods->xRead(f, data, len, offset);
 	return rc == SQLITE_OK && p->is_log && offset < p->unfinished
-		       ? verify_log(f, data, len, offset)
+		       ? verify_log(p, f, data, len, offset)
 		       : rc;
 }
 
@@ -238,8 +286,8 @@ static int file_truncate(sqlite3_file *f, sqlite3_int64 len)
 		return SQLITE_READONLY;
 	if (is_lost(p))
 		return SQLITE_IOERR_SHMMAP;
-	if (p->history)
-		page_history_truncate(p->history, (uint64_t)len / PAGE_SUMS_PAGE_LEN);
+	if (p->history && p->page_len)
+		page_history_truncate(p->history, (uint64_t)(len / p->page_len));
 	return inner(f)->pMethods->xTruncate(inner(f), len);
 }
 
@@ -430,22 +478,6 @@ struct page_vfs {
 	bool is_fixed, is_replica;
 };
 
-/* An empty file will have checksums; another has a header with the number of reserved bytes. */
-static int find_sums(struct page_file *p)
-{
-	sqlite3_file *f = inner(&p->base);
-	uint8_t header[HEADER_LEN];
-	sqlite3_int64 len = 0;
-	int rc = f->pMethods->xFileSize(f, &len);
-
-	p->sums = len == 0;
-	if (rc != SQLITE_OK || len < HEADER_LEN)
-		return rc;
-	rc = f->pMethods->xRead(f, header, sizeof(header), 0);
-	p->sums = rc == SQLITE_OK && header[RESERVED_AT] == PAGE_SUMS_LEN;
-	return rc;
-}
-
 /* Opening a FIFO waits for a writer, and a device may discard the data. */
 static bool may_be_file(const char *path)
 {
@@ -476,7 +508,7 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *base, int 
 		flags = SQLITE_OPEN_READONLY | REPLICA_LOG;
 	rc = orig->xOpen(orig, name, inner(base), flags, out_flags);
 	if (rc == SQLITE_OK && !p->is_log)
-		rc = find_sums(p);
+		rc = find_header(p);
 	/* the files of a replica may be replaced; its days compare their sizes and times */
 	if (rc == SQLITE_OK && p->sums && name && !v->is_replica &&
 	    page_history_open(&p->history, name) < 0)
@@ -560,7 +592,7 @@ bool page_sums_enabled(struct sqlite3 *db)
 
 int page_sums_reserve(struct sqlite3 *db)
 {
-	int n = PAGE_SUMS_LEN;
+	int n = PAGE_SUMS_RESERVED;
 
 	return sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &n);
 }

@@ -5,8 +5,9 @@
  * A file system for SQLite that verifies each page when it is read, so that no byte of a file is
  * used unchecked: neither a key nor a pointer between pages.
  *
- * Pages of a database end in PAGE_SUMS_LEN bytes that SQLite leaves alone (the reserved bytes of
- * its file format): a checksum of the page and its number. Files without reserved bytes, whose
+ * Pages of a database end in bytes that SQLite leaves alone (the reserved bytes of its file
+ * format), of which the last PAGE_SUMS_LEN are a checksum of the page and its number. New files
+ * reserve PAGE_SUMS_RESERVED bytes, older ones PAGE_SUMS_LEN. Files without reserved bytes, whose
  * pages have no checksums, are read and written unmodified. Pages in a write-ahead log are verified
  * by the checksums that SQLite stores there (log_sums.h).
  *
@@ -18,8 +19,14 @@
 struct sqlite3;
 
 enum {
-	PAGE_SUMS_PAGE_LEN = 8192, /* of files with checksums; others may have any */
+	/*
+	 * Of new files. A commit writes each page that it changes, completely: with pages of 8 KiB,
+	 * as older files have, a push wrote twice as much.
+	 */
+	PAGE_SUMS_PAGE_LEN = 2048,
 	PAGE_SUMS_LEN = 8,
+	/* Versions that only know pages of 8 KiB do not verify such pages, and refuse the format. */
+	PAGE_SUMS_RESERVED = 16,
 };
 
 /*

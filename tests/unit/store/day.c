@@ -31,6 +31,7 @@
 #include "store/intern.h"
 #include "store/matcher.h"
 #include "store/sqlite/db.h"
+#include "store/window.h"
 #include "tests/test.h"
 
 #define SECOND 1000000000LL
@@ -201,6 +202,51 @@ static void an_id_counts_once_even_after_it_was_rolled_back(void **state)
 		day_close(at.day);
 		open_day(&at);
 	}
+}
+
+/* Adds the key of a profile of append() as older versions stored it. */
+static void put_old_key(struct place *at, const char *service, int64_t time_ns, const char *id)
+{
+	const struct store_label label = { "service_name", service };
+	const struct store_profile p = { .name = "process_cpu",
+					 .labels = &label,
+					 .n_labels = 1,
+					 .id = id,
+					 .id_time_ns = time_ns };
+	sqlite3 *db = fixture_database(at->path);
+	uint8_t key[WINDOW_KEY_LEN];
+	sqlite3_stmt *put = NULL;
+
+	window_profile_key(&p, key);
+	assert_int_equal(db_prepare(db, "INSERT INTO profiles VALUES(?)", &put, NULL), 0);
+	sqlite3_bind_blob(put, 1, key, sizeof(key), SQLITE_STATIC);
+	assert_int_equal(db_step(db, put, NULL), 0);
+	db_finalize(put);
+	sqlite3_close(db);
+}
+
+/* A file of format 5 has keys in no order of time, and gets ordered ones in addition. */
+static void an_id_of_an_older_version_counts_once(void **state)
+{
+	_cleanup_(place_fini) struct place at;
+
+	place_init(&at);
+	assert_int_equal(day_begin(at.day, NULL), 0);
+	assert_int_equal(append(&at, "shop", NOON, NULL, "main 1\n"), 0);
+	assert_int_equal(day_commit(at.day, NULL), 0);
+	day_close(at.day);
+	put_old_key(&at, "shop", NOON, "x");
+	old_format_make(at.path, DB_FORMAT - 1);
+	for (int round = 0; round < 3; round++) {
+		open_day(&at);
+		assert_int_equal(day_begin(at.day, NULL), 0);
+		assert_int_equal(append(&at, "shop", NOON, "x", "main 100\n"), 0);
+		assert_int_equal(append(&at, "shop", NOON, "y", "main 10\n"), 0);
+		assert_int_equal(day_commit(at.day, NULL), 0);
+		assert_int_equal(all(&at), 11);
+		day_close(at.day);
+	}
+	open_day(&at);
 }
 
 enum { N_WINDOWS = 60 };
@@ -607,5 +653,5 @@ TEST_GROUP(test_day, TEST(a_query_that_stands_still_holds_up_no_push),
 	   TEST(a_rollback_leaves_nothing_but_later_commits_are_whole),
 	   TEST(a_savepoint_is_rolled_back_alone),
 	   TEST(an_id_counts_once_even_after_it_was_rolled_back),
-	   TEST(queries_return_all_that_was_committed),
+	   TEST(an_id_of_an_older_version_counts_once), TEST(queries_return_all_that_was_committed),
 	   TEST(a_query_ends_at_its_deadline_or_when_a_callback_says_so), TEST(damage_is_reported))

@@ -15,6 +15,7 @@
 #include "store/matcher.h"
 #include "store/sqlite/day_check.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/page_sums.h"
 #include "store/store.h"
 #include "tests/test.h"
 
@@ -132,7 +133,7 @@ static void damage_is_refused_and_leftovers_are_removed(void **state)
 	assert_non_null(f);
 	fputs("a part of a file", f);
 	fclose(f);
-	assert_int_equal(truncate(path, 8192 * 5), 0);
+	assert_int_equal(truncate(path, PAGE_SUMS_PAGE_LEN * 5), 0);
 	assert_int_equal(day_rewrite(path, NUMBER, NULL, NULL, NULL, &done, &err), -EBADMSG);
 	assert_true(err.msg[0]);
 	assert_int_equal(access(new, F_OK), -1);

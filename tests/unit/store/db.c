@@ -146,14 +146,14 @@ static void a_file_of_another_program_is_refused_and_unchanged(void **state)
 	assert_int_equal(db_number(db, "SELECT count(*) FROM sqlite_schema", &n, NULL), 0);
 	assert_int_equal(n, 1);
 	/* another version of Cameo */
-	assert_int_equal(sqlite3_exec(db, "PRAGMA application_id=1130450277; PRAGMA user_version=6",
+	assert_int_equal(sqlite3_exec(db, "PRAGMA application_id=1130450277; PRAGMA user_version=7",
 				      NULL, NULL, NULL),
 			 SQLITE_OK);
 	sqlite3_close(db);
 	db = NULL;
 	err = (struct err){ 0 };
 	assert_int_equal(db_open(&db, at.path, DB_WRITE, &err), -EBADMSG);
-	assert_non_null(strstr(err.msg, "newer version of Cameo (format 6"));
+	assert_non_null(strstr(err.msg, "newer version of Cameo (format 7"));
 	assert_int_equal(db_open(&db, at.path, DB_READ, NULL), -EBADMSG);
 	write_file(at.path, "this is text, not a database file", 33);
 	assert_int_equal(db_open(&db, at.path, DB_WRITE, NULL), -EBADMSG);
@@ -194,7 +194,7 @@ static void a_truncated_file_is_noticed_when_it_is_opened(void **state)
 	assert_int_equal(db_open(&db, at.path, DB_WRITE, NULL), 0);
 	db_close(db);
 	db = NULL;
-	assert_int_equal(truncate(at.path, 8192 * 9), 0);
+	assert_int_equal(truncate(at.path, PAGE_SUMS_PAGE_LEN * 9), 0);
 	assert_int_equal(db_open(&db, at.path, DB_WRITE, &err), -EBADMSG);
 	assert_true(err.msg[0]);
 }

@@ -15,9 +15,14 @@
 #include "base/err.h"
 #include "fixture.h"
 #include "store/sqlite/db.h"
+#include "store/sqlite/page_sums.h"
 #include "tests/test.h"
 
-enum { N_COMMITS = 6, FRAME_LEN = LOG_SUMS_FRAME_HEADER_LEN + 8192, MAX_LOG = 4 << 20 };
+enum {
+	N_COMMITS = 6,
+	FRAME_LEN = LOG_SUMS_FRAME_HEADER_LEN + PAGE_SUMS_PAGE_LEN,
+	MAX_LOG = 4 << 20
+};
 
 struct place {
 	char *dir, file[300], log[300];
@@ -161,9 +166,9 @@ static void an_incomplete_last_transaction_is_undone(void **state)
 	begin = after_commit(&at, 1);
 	n = n_frames(&at);
 	for (size_t i = begin; i < n; i++) {
-		frame(&at, i)[3000] ^= 1;
+		frame(&at, i)[1000] ^= 1;
 		assert_int_equal(recover(&at), (N_COMMITS - 1) * 12);
-		frame(&at, i)[3000] ^= 1;
+		frame(&at, i)[1000] ^= 1;
 	}
 	at.len[1] -= FRAME_LEN / 2;
 	assert_int_equal(recover(&at), (N_COMMITS - 1) * 12);
@@ -183,7 +188,7 @@ static void leftovers_of_a_rollback_are_no_damage(void **state)
 	n = after_commit(&at, 0);
 	assert_true(n_frames(&at) > n + 20);
 	assert_int_equal(recover(&at), N_COMMITS * 12 + 1);
-	frame(&at, n - 2)[3000] ^= 1;
+	frame(&at, n - 2)[1000] ^= 1;
 	assert_int_equal(recover(&at), N_COMMITS * 12);
 	place_fini(&at);
 }
@@ -197,7 +202,7 @@ static void frames_of_before_a_checkpoint_are_no_damage(void **state)
 			"INSERT INTO blocks(data) VALUES (randomblob(50000));"
 			"INSERT INTO blocks(data) VALUES (randomblob(50000))");
 	assert_int_equal(recover(&at), N_COMMITS * 12 + 2);
-	frame(&at, 1)[3000] ^= 1;
+	frame(&at, 1)[1000] ^= 1;
 	assert_int_equal(recover(&at), -EBADMSG);
 	place_fini(&at);
 }

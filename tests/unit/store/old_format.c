@@ -181,15 +181,54 @@ static void make_without_packs(const char *path, bool arrivals)
 	assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+/* Runs each statement that the query makes from the schema of the attached file. */
+static void run_each(struct sqlite3 *db, const char *query)
+{
+	struct sqlite3_stmt *list = prepare(db, query);
+
+	while (sqlite3_step(list) == SQLITE_ROW)
+		assert_int_equal(db_exec(db, (const char *)sqlite3_column_text(list, 0), NULL), 0);
+	db_finalize(list);
+}
+
+/* Up to format 5 pages had 8 KiB, and reserved only the bytes of their checksum. */
+static void make_large_pages(const char *path, int format)
+{
+	char old[4200], sql[4400];
+	int reserved = PAGE_SUMS_LEN;
+	struct sqlite3 *db = NULL;
+
+	snprintf(old, sizeof(old), "%s.old", path);
+	assert_int_equal(sqlite3_open_v2(old, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+					 page_sums_vfs(false)),
+			 SQLITE_OK);
+	assert_int_equal(db_exec(db, "PRAGMA page_size=8192", NULL), 0);
+	assert_int_equal(sqlite3_file_control(db, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved),
+			 SQLITE_OK);
+	snprintf(sql, sizeof(sql),
+		 "PRAGMA journal_mode=WAL; ATTACH '%s' AS new; PRAGMA application_id=1130450277;"
+		 "PRAGMA user_version=%d",
+		 path, format);
+	assert_int_equal(db_exec(db, sql, NULL), 0);
+	run_each(db, "SELECT sql FROM new.sqlite_schema WHERE sql IS NOT NULL");
+	run_each(db, "SELECT 'INSERT INTO main.'||name||' SELECT * FROM new.'||name"
+		     " FROM new.sqlite_schema WHERE type='table'");
+	assert_int_equal(sqlite3_close(db), SQLITE_OK);
+	assert_int_equal(rename(old, path), 0);
+}
+
 void old_format_make(const char *path, int format)
 {
 	char old[4200], attach[4300], dir[4200], manifest[4300];
 	struct sqlite3 *db = NULL;
 	char *why = NULL;
 
-	make_without_packs(path, format >= DB_FORMAT_ARRIVALS);
-	if (format >= DB_FORMAT_PAGE_SUMS)
+	if (format < DB_FORMAT_PACKS)
+		make_without_packs(path, format >= DB_FORMAT_ARRIVALS);
+	if (format >= DB_FORMAT_PAGE_SUMS) {
+		make_large_pages(path, format);
 		return;
+	}
 	snprintf(old, sizeof(old), "file:%s.old?vfs=unix", path);
 	snprintf(attach, sizeof(attach), "ATTACH 'file:%s?vfs=%s' AS new", path,
 		 page_sums_vfs(false));

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "fixture.h"
 #include "flame/merged_stacks.h"
+#include "old_format.h"
 #include "store/kinds/store_open.h"
 #include "store/sqlite/day_files.h"
 #include "store/sqlite/db.h"
@@ -23,7 +24,6 @@
 
 enum {
 	NUMBER = 20778,
-	FLIPS_PER_PAGE = 4,
 	LOG_HEADER_LEN = 32,
 	FRAME_LEN = 24 + PAGE_SUMS_PAGE_LEN,
 };
@@ -102,23 +102,20 @@ static void no_flipped_bit_changes_an_answer(void **state)
 
 	assert_true(all > 0 && part > 0 && part < all);
 	assert_true(size >= 20 * (off_t)PAGE_SUMS_PAGE_LEN);
-	for (off_t page = 0; page < size; page += PAGE_SUMS_PAGE_LEN)
-		for (int i = 0; i < FLIPS_PER_PAGE; i++, n++) {
-			off_t at = page + (i < 2 ? rand_r(&seed) % 100
-						 : rand_r(&seed) % PAGE_SUMS_PAGE_LEN);
-			int bit = rand_r(&seed) % 8;
-			int64_t got_all, got_part;
+	for (off_t page = 0; page < size; page += PAGE_SUMS_PAGE_LEN, n++) {
+		off_t at = page + rand_r(&seed) % (n % 2 ? 100 : PAGE_SUMS_PAGE_LEN);
+		int bit = rand_r(&seed) % 8;
+		int64_t got_all, got_part;
 
-			flip(path, at, bit);
-			got_all = total(dir, NOON, NOON + DAY / 4);
-			got_part = total(dir, NOON, NOON + 1234 * 1000000000LL);
-			flip(path, at, bit);
-			if ((got_all != all && got_all != -1) ||
-			    (got_part != part && got_part != -1))
-				fail_msg("bit %d of byte %lld: %lld, %lld", bit, (long long)at,
-					 (long long)got_all, (long long)got_part);
-			n_reported += got_all == -1 || got_part == -1;
-		}
+		flip(path, at, bit);
+		got_all = total(dir, NOON, NOON + DAY / 4);
+		got_part = total(dir, NOON, NOON + 1234 * 1000000000LL);
+		flip(path, at, bit);
+		if ((got_all != all && got_all != -1) || (got_part != part && got_part != -1))
+			fail_msg("bit %d of byte %lld: %lld, %lld", bit, (long long)at,
+				 (long long)got_all, (long long)got_part);
+		n_reported += got_all == -1 || got_part == -1;
+	}
 	/* Not read are the pages of tables for other queries: ids, keys, times. */
 	assert_true(n_reported > n / 4);
 	assert_int_equal(total(dir, NOON, NOON + DAY / 4), all);
@@ -173,11 +170,53 @@ static void a_page_in_the_place_of_another_is_noticed(void **state)
 	fixture_remove(dir);
 }
 
+static void header_of(const char *path, unsigned char out[24])
+{
+	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(pread(fd, out, 24, 0), 24);
+}
+
+static void append(const char *dir)
+{
+	struct store *s = fixture_open(dir);
+
+	assert_int_equal(fixture_append(s, "shop", "1", NOON + 1, "late", "main;work 5\n"), 0);
+	store_close(s);
+}
+
+/* Pages of 8 KiB with 8 reserved bytes are verified, and stay so when the file grows. */
+static void large_pages_of_older_files_are_verified_too(void **state)
+{
+	enum { LARGE = 8192 };
+	char path[DAY_FILES_PATH_LEN], *dir = make_day(path);
+	int64_t all = total(dir, NOON, NOON + DAY / 4);
+	unsigned char header[24];
+
+	header_of(path, header);
+	assert_int_equal(header[16] << 8 | header[17], PAGE_SUMS_PAGE_LEN);
+	assert_int_equal(header[20], PAGE_SUMS_RESERVED);
+	old_format_make(path, DB_FORMAT - 1);
+	assert_true(total(dir, NOON, NOON + DAY / 4) == all);
+	append(dir);
+	assert_true(total(dir, NOON, NOON + DAY / 4) > all);
+	header_of(path, header);
+	assert_int_equal(header[16] << 8 | header[17], LARGE);
+	assert_int_equal(header[20], PAGE_SUMS_LEN);
+	for (off_t at = 50, size = size_of(path); at < size; at += LARGE + 1021) {
+		assert_int_equal(read_all(path), 0);
+		flip(path, at, 2);
+		assert_int_equal(read_all(path), -EBADMSG);
+		flip(path, at, 2);
+	}
+	fixture_remove(dir);
+}
+
 /* SQLite from 3.45 on reads parts of pages; here they are read with any version. */
 static void a_part_of_a_page_is_read_if_all_of_it_is_right(void **state)
 {
 	const off_t at = 5 * (off_t)PAGE_SUMS_PAGE_LEN;
-	char path[DAY_FILES_PATH_LEN], page[PAGE_SUMS_PAGE_LEN], part[6000], *dir = make_day(path);
+	char path[DAY_FILES_PATH_LEN], page[PAGE_SUMS_PAGE_LEN], part[1500], *dir = make_day(path);
 	_cleanup_(db_closep) struct sqlite3 *db = NULL;
 	_cleanup_(closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	sqlite3_file *f = NULL;
@@ -188,13 +227,13 @@ static void a_part_of_a_page_is_read_if_all_of_it_is_right(void **state)
 			 SQLITE_OK);
 	assert_int_equal(f->pMethods->xRead(f, part, sizeof(part), at), SQLITE_OK);
 	assert_memory_equal(part, page, sizeof(part));
-	assert_int_equal(f->pMethods->xRead(f, part, 100, at + 7000), SQLITE_OK);
-	assert_memory_equal(part, page + 7000, 100);
+	assert_int_equal(f->pMethods->xRead(f, part, 100, at + 1800), SQLITE_OK);
+	assert_memory_equal(part, page + 1800, 100);
 	/* parts of two pages */
-	assert_int_equal(f->pMethods->xRead(f, part, sizeof(part), at + 7000), SQLITE_IOERR_DATA);
+	assert_int_equal(f->pMethods->xRead(f, part, sizeof(part), at + 1800), SQLITE_IOERR_DATA);
 	/* a bit elsewhere in the page */
 	flip(path, at + 50, 3);
-	assert_int_equal(f->pMethods->xRead(f, part, 100, at + 7000), SQLITE_IOERR_DATA);
+	assert_int_equal(f->pMethods->xRead(f, part, 100, at + 1800), SQLITE_IOERR_DATA);
 	fixture_remove(dir);
 }
 
@@ -209,7 +248,7 @@ static struct sqlite3 *open_new(const char *path)
 }
 
 static const char fill[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n"
-			   " WHERE i<2000) INSERT INTO blocks(data) SELECT randomblob(2000) FROM n";
+			   " WHERE i<2000) INSERT INTO blocks(data) SELECT randomblob(1800) FROM n";
 
 static void pages_in_the_log_are_verified(void **state)
 {
@@ -239,7 +278,7 @@ static void pages_in_the_log_are_verified(void **state)
 	flip(log, damage, 3);
 	assert_int_equal(db_exec(db, "PRAGMA wal_checkpoint(FULL)", NULL), 0);
 	assert_int_equal(db_number(db, "SELECT sum(length(data)) FROM blocks", &n, NULL), 0);
-	assert_int_equal(n, 2000 * 2000);
+	assert_int_equal(n, 2000 * 1800);
 	db_close(db);
 	fixture_remove(dir);
 }
@@ -262,13 +301,13 @@ static void a_large_transaction_reads_its_own_pages(void **state)
 		assert_int_equal(db_exec(db, fill, NULL), 0);
 		for (int i = 0; i < 3; i++) {
 			assert_int_equal(
-				db_exec(db, "UPDATE blocks SET data=randomblob(2000)", NULL), 0);
+				db_exec(db, "UPDATE blocks SET data=randomblob(1800)", NULL), 0);
 			assert_int_equal(sqlite3_db_cacheflush(db), SQLITE_OK);
 		}
 		assert_int_equal(db_exec(db, round == 1 ? "ROLLBACK" : "COMMIT", NULL), 0);
 	}
 	assert_int_equal(db_number(db, "SELECT sum(length(data)) FROM blocks", &n, NULL), 0);
-	assert_int_equal(n, 2 * 2000 * 2000);
+	assert_int_equal(n, 2 * 2000 * 1800);
 	db_close(db);
 	assert_int_equal(read_all(path), 0);
 	fixture_remove(dir);
@@ -358,6 +397,7 @@ static void an_older_copy_is_noticed(void **state)
 }
 
 TEST_GROUP(test_page_sums, TEST(no_flipped_bit_changes_an_answer), TEST(every_byte_is_verified),
+	   TEST(large_pages_of_older_files_are_verified_too),
 	   TEST(a_page_in_the_place_of_another_is_noticed),
 	   TEST(a_part_of_a_page_is_read_if_all_of_it_is_right),
 	   TEST(pages_in_the_log_are_verified), TEST(a_large_transaction_reads_its_own_pages),

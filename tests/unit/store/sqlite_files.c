@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "fixture.h"
 #include "store/sqlite/day_files.h"
+#include "store/sqlite/page_sums.h"
 #include "store/store.h"
 #include "tests/test.h"
 
@@ -56,7 +57,7 @@ static void damage(const char *dir, int day)
 	char path[DAY_FILES_PATH_LEN];
 
 	day_files_path(dir, "anonymous", NOON / DAY + day, path);
-	assert_int_equal(truncate(path, 8192 * 3), 0);
+	assert_int_equal(truncate(path, PAGE_SUMS_PAGE_LEN * 3), 0);
 }
 
 static void all_files_are_checked_whatever_they_are(void **state)

@@ -132,6 +132,30 @@ static void the_key_depends_on_everything_that_identifies_a_profile(void **state
 	assert_true(window_id_hash("id") != window_id_hash("i"));
 }
 
+static void keys_of_one_second_are_next_to_each_other(void **state)
+{
+	const int64_t second = 1000000000,
+		      times[] = { -5,       0, second, 2 * second - 1, 256 * second, 65536 * second,
+				  INT64_MAX };
+	uint8_t hash[WINDOW_KEY_LEN], keys[8][WINDOW_KEY_LEN] = { 0 };
+	char hex[WINDOW_TIME_HEX_LEN];
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		struct store_profile p = { .id = "id", .name = "cpu", .id_time_ns = times[i] };
+
+		window_profile_key(&p, hash);
+		window_profile_time_key(&p, hash, keys[i]);
+		assert_memory_equal(keys[i] + 4, hash, WINDOW_KEY_LEN - 4);
+		assert_true(i == 0 || memcmp(keys[i - 1], keys[i], 4) <= 0);
+	}
+	assert_memory_equal(keys[0], "\0\0\0\0", 4);
+	assert_memory_equal(keys[3], "\0\0\0\1", 4);
+	assert_memory_equal(keys[4], "\0\0\1\0", 4);
+	assert_memory_equal(keys[6], "\xff\xff\xff\xff", 4);
+	window_time_hex(65536 * second, hex);
+	assert_string_equal(hex, "00010000");
+}
+
 static void the_content_id_depends_on_stacks_and_values(void **state)
 {
 	static const char *const texts[] = { "a;b 1\n", "a;b 2\n", "a;c 1\n", "b;a 1\n",
@@ -156,4 +180,5 @@ TEST_GROUP(test_window, TEST(entries_are_sorted_by_series_and_node),
 	   TEST(rows_are_the_sums_of_their_node), TEST(sums_saturate_and_zeros_are_omitted),
 	   TEST(a_head_is_read_as_written_and_never_beyond_its_end),
 	   TEST(the_key_depends_on_everything_that_identifies_a_profile),
+	   TEST(keys_of_one_second_are_next_to_each_other),
 	   TEST(the_content_id_depends_on_stacks_and_values))
