@@ -487,6 +487,7 @@ static void finish_commit(struct day *d)
 		rollup_due_add(&d->due, d->gain.windows.data[i].series,
 			       d->gain.windows.data[i].time_ns);
 	d->n_windows += d->gain.windows.len;
+	d->log = DAY_LOG_GROWN;
 	day_gain_clear(&d->gain);
 	d->page_bytes = db_cache_bytes(d->db);
 }
@@ -520,6 +521,22 @@ int day_settle(struct day *d, struct err *err)
 	}
 	d->prepared = true;
 	return day_commit(d, err);
+}
+
+bool day_has_log(const struct day *d)
+{
+	return d->log != DAY_LOG_EMPTY;
+}
+
+int day_empty_log(struct day *d, struct err *err)
+{
+	int r = d->db && d->log == DAY_LOG_QUIET ? db_empty_log(d->db, err) : 0;
+
+	if (r > 0)
+		d->log = DAY_LOG_EMPTY;
+	else if (d->log == DAY_LOG_GROWN)
+		d->log = DAY_LOG_QUIET;
+	return r < 0 ? r : 0;
 }
 
 int day_span(struct day *d, int64_t *out_first, int64_t *out_last)

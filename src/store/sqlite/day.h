@@ -92,6 +92,14 @@ void day_rollback(struct day *d);
  */
 int day_settle(struct day *d, struct err *err);
 
+/*
+ * Empties the log once there was no commit between two calls: each day that is open would hold
+ * megabytes of one otherwise. day_has_log() says if there is one, in any thread; day_empty_log()
+ * runs in the thread that appends, and returns 0 or -errno.
+ */
+bool day_has_log(const struct day *d);
+int day_empty_log(struct day *d, struct err *err);
+
 /* The part that queries use (store/sqlite/day_query.h). Borrowed, and valid until day_close(). */
 struct day_state *day_state(struct day *d);
 

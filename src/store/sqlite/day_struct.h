@@ -16,6 +16,9 @@
 #include "store/sqlite/db.h"
 #include "store/sqlite/rollup_due.h"
 
+/* The log of a day: commits extend it; once a whole pass found none, it is emptied. */
+enum day_log { DAY_LOG_EMPTY, DAY_LOG_GROWN, DAY_LOG_QUIET };
+
 struct day {
 	struct day_state state;
 	struct intern intern; /* belongs to the writer thread */
@@ -43,6 +46,7 @@ struct day {
 	/* of dictionary and interning; of the writer's pages; of dead */
 	atomic_size_t bytes, page_bytes, dead_bytes;
 	bool prepared;
+	atomic_int log; /* enum day_log */
 };
 
 /* Opens the connection that writes, if it is not open. Returns 0 or -errno. */

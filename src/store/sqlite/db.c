@@ -25,9 +25,13 @@
 #include "store/sqlite/page_sums.h"
 
 enum {
+	BUSY_MS = 5000,
 	APPLICATION_ID = 0x43614d65,
 	CHECKSUM_LEN = 8,
 };
+
+/* A large transaction extends the log beyond the length at which SQLite begins it again. */
+#define LOG_LIMIT "PRAGMA journal_size_limit=4194304"
 
 #define PAGE_SIZE "PRAGMA page_size=2048"
 
@@ -74,6 +78,19 @@ size_t db_cache_bytes(struct sqlite3 *db)
 
 	sqlite3_db_status(db, SQLITE_DBSTATUS_CACHE_USED, &bytes, &most, 0);
 	return bytes > 0 ? (size_t)bytes : 0;
+}
+
+/* Nobody waits: the thread that appends calls it. */
+int db_empty_log(struct sqlite3 *db, struct err *err)
+{
+	int rc;
+
+	sqlite3_busy_timeout(db, 0);
+	rc = sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	sqlite3_busy_timeout(db, BUSY_MS);
+	if ((rc & 0xff) == SQLITE_BUSY)
+		return 0;
+	return rc == SQLITE_OK ? 1 : db_error(db, rc, err);
 }
 
 void db_finalize(struct sqlite3_stmt *stmt)
@@ -405,7 +422,7 @@ static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, 
 	if (rc != SQLITE_OK)
 		return db_error(db, rc, err);
 	sqlite3_extended_result_codes(db, 1);
-	sqlite3_busy_timeout(db, 5000);
+	sqlite3_busy_timeout(db, BUSY_MS);
 	r = mode == DB_WRITE ? own(path, err) : 0; /* before it has a log, which gets its owner */
 	if (r == 0)
 		r = db_exec(db,
@@ -415,7 +432,7 @@ static int open_with(struct sqlite3 **out, const char *path, enum db_mode mode, 
 	if (r == 0 && mode == DB_WRITE)
 		r = reserve(db, err);
 	if (r == 0 && mode == DB_WRITE)
-		r = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL", err);
+		r = db_exec(db, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;" LOG_LIMIT, err);
 	if (r == 0)
 		r = check_owner(db, mode, err);
 	if (r == 0)

@@ -67,6 +67,12 @@ int db_open(struct sqlite3 **out, const char *path, enum db_mode mode, struct er
 int db_open_copy(struct sqlite3 **out, const char *path, struct sqlite3 *of, struct err *err);
 void db_close(struct sqlite3 *db);
 
+/*
+ * Moves the log into the file and truncates it, unless a query reads it now. Returns 1 if it has no
+ * content any more, 0 or -errno.
+ */
+int db_empty_log(struct sqlite3 *db, struct err *err);
+
 /* Memory of the pages that the connection holds, in bytes. */
 size_t db_cache_bytes(struct sqlite3 *db);
 

@@ -196,6 +196,11 @@ static int roll_up_day(struct sqlite_store *s, struct day *day, int64_t before_n
 	return r < 0 ? r : pack_day(s, day, &slots, err);
 }
 
+static int empty_log(void *ctx, struct err *err)
+{
+	return day_empty_log(ctx, err);
+}
+
 static int sqlite_store_roll_up(struct store *base, int64_t before_ns, struct err *err)
 {
 	struct sqlite_store *s = sqlite_store_of(base);
@@ -206,6 +211,8 @@ static int sqlite_store_roll_up(struct store *base, int64_t before_ns, struct er
 	for (size_t i = 0; i < n; i++) {
 		if (r == 0)
 			r = roll_up_day(s, day_ref_day(open[i]), before_ns, err);
+		if (r == 0 && day_has_log(day_ref_day(open[i])))
+			r = writer_run(s->writer, empty_log, day_ref_day(open[i]), err);
 		day_cache_release(s->days, open[i]);
 	}
 	return r;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -192,7 +193,43 @@ static void two_processes_do_not_share_a_directory(void **state)
 	fixture_remove(dir);
 }
 
-TEST_GROUP(test_sqlite_store, TEST(nothing_acknowledged_is_lost_by_kill_9),
-	   TEST(a_truncated_file_is_refused), TEST(a_foreign_file_is_refused),
-	   TEST(a_full_disk_is_an_error_until_there_is_space),
+static off_t log_len(const char *dir)
+{
+	char path[400];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/anonymous/2026-11-21.db-wal", dir);
+	return stat(path, &st) == 0 ? st.st_size : -1;
+}
+
+static void roll_up(struct store *s, int passes)
+{
+	for (int i = 0; i < passes; i++)
+		assert_int_equal(store_roll_up(s, NOON, NULL), 0);
+}
+
+/* A pass that finds a commit since the one before leaves the log alone. */
+static void the_log_of_a_quiet_day_is_emptied(void **state)
+{
+	char *dir = fixture_dir();
+	struct store *s = fixture_open(dir);
+
+	for (int round = 1; round <= 3; round++) {
+		assert_int_equal(fixture_append(s, "shop", "a", NOON + round, NULL, "main 1\n"), 0);
+		roll_up(s, 1);
+		assert_true(log_len(dir) > 0);
+		roll_up(s, 3);
+		assert_int_equal(log_len(dir), 0);
+		assert_int_equal(fixture_total(s, "shop", 0, INT64_MAX), round * MS);
+	}
+	store_close(s);
+	s = fixture_open(dir);
+	assert_int_equal(fixture_total(s, "shop", 0, INT64_MAX), 3 * MS);
+	store_close(s);
+	fixture_remove(dir);
+}
+
+TEST_GROUP(test_sqlite_store, TEST(the_log_of_a_quiet_day_is_emptied),
+	   TEST(nothing_acknowledged_is_lost_by_kill_9), TEST(a_truncated_file_is_refused),
+	   TEST(a_foreign_file_is_refused), TEST(a_full_disk_is_an_error_until_there_is_space),
 	   TEST(two_processes_do_not_share_a_directory))
