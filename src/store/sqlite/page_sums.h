@@ -25,7 +25,8 @@ enum {
 	 */
 	PAGE_SUMS_PAGE_LEN = 2048,
 	PAGE_SUMS_LEN = 8,
-	/* Versions that only know pages of 8 KiB do not verify such pages, and refuse the format. */
+	/* Versions that only know pages of 8 KiB do not verify such pages, and refuse the format.
+	 */
 	PAGE_SUMS_RESERVED = 16,
 };
 
