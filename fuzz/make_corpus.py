@@ -295,6 +295,7 @@ def kallsyms():
     rng = random.Random(3)
     yield symbols
     yield symbols + b"\0" + modules
+    yield b"0000000000000000 A fixed_percpu_data\nffffffffc0009000 t __pfx_fn\n"
     for text in text_mutations(symbols, rng, 100):
         yield text + b"\0" + modules
     for text in text_mutations(modules, rng, 50):

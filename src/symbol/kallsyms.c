@@ -250,11 +250,12 @@ static void choose_names(struct kallsyms *k)
 	k->syms.len = n;
 }
 
-/* Shrinks the tables to their size, since vectors grow by doubling. */
+/* Shrinks the tables to their size, since vectors grow by doubling. No bytes would free them. */
 static void trim(struct kallsyms *k)
 {
-	void *syms = realloc(k->syms.data, k->syms.len * sizeof(*k->syms.data));
-	void *names = realloc(k->names.data, k->names.len);
+	size_t len = k->syms.len * sizeof(*k->syms.data);
+	void *syms = len ? realloc(k->syms.data, len) : NULL;
+	void *names = k->names.len ? realloc(k->names.data, k->names.len) : NULL;
 
 	if (syms) {
 		k->syms.data = syms;

@@ -114,6 +114,14 @@ static void padding_belongs_to_its_function(void **state)
 	assert_string_equal(name_at(k, 0xffffffffc0000ff0), "");
 }
 
+static void a_kernel_of_padding_alone_has_no_symbols(void **state)
+{
+	_cleanup_(kallsyms_freep) struct kallsyms *k = NULL;
+
+	assert_int_equal(load(&k, "ffffffffc0009000 t __pfx_fn\n", NULL, NULL), 0);
+	assert_string_equal(name_at(k, 0xffffffffc0009000), "");
+}
+
 static void selects_one_alias_in_any_order(void **state)
 {
 	static const char *const texts[] = {
@@ -212,6 +220,6 @@ static void reads_this_kernels_symbols(void **state)
 
 TEST_GROUP(test_kallsyms, TEST(finds_code_of_kernel_modules_and_bpf_programs),
 	   TEST(finds_no_symbol_outside_of_code), TEST(padding_belongs_to_its_function),
-	   TEST(selects_one_alias_in_any_order), TEST(hidden_addresses_are_eperm_with_a_remedy),
-	   TEST(refuses_invalid_lines), TEST(omits_a_name_that_exceeds_the_buffer),
-	   TEST(reads_this_kernels_symbols))
+	   TEST(a_kernel_of_padding_alone_has_no_symbols), TEST(selects_one_alias_in_any_order),
+	   TEST(hidden_addresses_are_eperm_with_a_remedy), TEST(refuses_invalid_lines),
+	   TEST(omits_a_name_that_exceeds_the_buffer), TEST(reads_this_kernels_symbols))
