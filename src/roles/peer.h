@@ -11,7 +11,7 @@
 
 #include "roles/budget.h"
 #include "roles/message.h"
-#include "roles/pool.h"
+#include "roles/request.h"
 
 struct role_peer {
 	pid_t pid;

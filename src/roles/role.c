@@ -22,7 +22,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "roles/pool.h"
+#include "roles/request.h"
 #include "roles/spawn.h"
 
 enum { REPORT_MAX = 256, GRACE_MS = 2000, PAGE = 4096 };
