@@ -6,7 +6,7 @@
  */
 #include "unwind/sweep_jumps.h"
 
-#include "elf/x86_insn.h"
+enum { NO_REGISTER = 0xff };
 
 enum {
 	SUM_MAX = 32, /* instructions between the addition and the jump */
@@ -23,25 +23,25 @@ enum {
 	JUMP_MODRM = 0xe0,
 };
 
-/* Returns the register of add %reg,%reg, or X86_NO_REG for another instruction. */
+/* Returns the register of add %reg,%reg, or NO_REGISTER for another instruction. */
 static uint8_t sum_register(const uint8_t *code, size_t len)
 {
 	if (len != 3 || (code[0] & REX_W_MASK) != REX_W || code[2] < MODRM_REGISTERS)
-		return X86_NO_REG;
+		return NO_REGISTER;
 	if (code[1] == ADD_TO_RM)
 		return (uint8_t)((code[0] & REX_B ? 8 : 0) | (code[2] & 7));
 	if (code[1] == ADD_TO_REG)
 		return (uint8_t)((code[0] & REX_R ? 8 : 0) | (code[2] >> 3 & 7));
-	return X86_NO_REG;
+	return NO_REGISTER;
 }
 
-/* Returns the register of jmp *%reg, or X86_NO_REG; a prefix may precede. */
+/* Returns the register of jmp *%reg, or NO_REGISTER; a prefix may precede. */
 static uint8_t jump_register(const uint8_t *code, size_t len)
 {
 	bool high = len > 2 && (code[len - 3] & REX_MASK) == REX && (code[len - 3] & REX_B);
 
 	if (len < 2 || code[len - 2] != JUMP || (code[len - 1] & 0xf8) != JUMP_MODRM)
-		return X86_NO_REG;
+		return NO_REGISTER;
 	return (uint8_t)((high ? 8 : 0) | (code[len - 1] & 7));
 }
 
@@ -55,7 +55,7 @@ void unwind_sweep_jumps_step(struct unwind_sweep_jumps *j, const uint8_t *code, 
 	uint8_t reg = sum_register(code, len);
 
 	j->n++;
-	if (reg != X86_NO_REG)
+	if (reg != NO_REGISTER)
 		j->sums[reg] = j->n;
 }
 
@@ -64,7 +64,7 @@ void unwind_sweep_jumps_note(struct unwind_sweep_jumps *j, const uint8_t *code, 
 {
 	uint8_t reg = jump_register(code, len);
 
-	if (reg == X86_NO_REG || !j->sums[reg] || j->n - j->sums[reg] > SUM_MAX)
+	if (reg == NO_REGISTER || !j->sums[reg] || j->n - j->sums[reg] > SUM_MAX)
 		return;
 	if (s->lost || (j->state.seen && !is_equal(&j->state, s)))
 		j->differ = true;
