@@ -42,8 +42,8 @@ struct killed_limits {
 };
 
 /*
- * Returns true if so many are not reaped that @owner, unless that is 0, may not cause more: its
- * max_by_owner, or one once half of max are not reaped. The last quarter is for those without an
+ * Returns true if @owner, unless that is 0, may not cause more: max_by_owner of its children are
+ * not reaped, or one, once half of max are not reaped. The last quarter is for those without an
  * owner.
  */
 bool killed_are_too_many(const struct killed *k, uint64_t owner, const struct killed_limits *l);

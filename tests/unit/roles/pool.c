@@ -326,7 +326,7 @@ static void an_urgent_caller_leaves_a_child_that_others_keep_from_the_cpus(void 
 	role_pool_free(p);
 }
 
-/* What a late job does wrong costs the next request nothing but the start of another child. */
+/* A late job that fails costs the next request nothing but the start of another child. */
 static void late_jobs_that_fail_are_ended_by_the_next_request(void **state)
 {
 	const enum job kinds[] = { HANG, CRASH, GARBAGE, PARTS, ASK };
