@@ -13,7 +13,6 @@
 #include "profiler/session.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,12 +223,7 @@ int session_fd(const struct session *s)
 
 void session_sleep(const struct session *s, int fd, int ms)
 {
-	struct pollfd urgent[] = {
-		{ .fd = fd, .events = POLLIN },
-		{ .fd = ring_reader_fd(s->parts.ring), .events = POLLIN },
-	};
-
-	(void)poll(urgent, 2, ms);
+	ring_reader_wait(s->parts.ring, fd, ms);
 }
 
 /* ---- reading --------------------------------------------------------------------- */

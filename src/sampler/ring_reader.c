@@ -95,6 +95,16 @@ int ring_reader_fd(const struct ring_reader *r)
 	return r->behind_fd;
 }
 
+void ring_reader_wait(const struct ring_reader *r, int fd, int ms)
+{
+	struct pollfd urgent[] = {
+		{ .fd = fd, .events = POLLIN },
+		{ .fd = r->behind_fd, .events = POLLIN },
+	};
+
+	(void)poll(urgent, 2, ms);
+}
+
 /* ---- with the lock held ----------------------------------------------------------- */
 
 static void on_record(void *ctx, const void *record, size_t len)

@@ -39,6 +39,8 @@ int ring_reader_start(struct ring_reader *r);
  * deferred.
  */
 int ring_reader_fd(const struct ring_reader *r);
+/* Waits until it is readable, or @fd is (-1: none), but at most @ms milliseconds. */
+void ring_reader_wait(const struct ring_reader *r, int fd, int ms);
 
 /* The functions below are for the processing thread only. */
 
