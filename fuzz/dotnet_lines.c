@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A portable PDB, and the map from native code to IL that the runtime has for a method, as arbitrary
- * bytes. Their readers end within the memory that there is, whatever it contains.
+ * A portable PDB, and the map from native code to IL that the runtime has for a method, as
+ * arbitrary bytes. Their readers end within the memory that there is, whatever it contains.
  *
  * An input is the form of the map, or 3 for a PDB, then its bytes.
  */

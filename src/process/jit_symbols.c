@@ -18,7 +18,6 @@
 #include "process/process_table.h"
 #include "reader/reader.h"
 #include "roles/pool.h"
-#include "roles/pool.h"
 #include "symbol/jit_files.h"
 
 struct process_jit {

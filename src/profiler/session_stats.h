@@ -30,7 +30,7 @@ struct session_stats {
 	 * or sent an invalid reply.
 	 */
 	uint64_t n_lang_readers_lost;
-	uint64_t n_late; /* requests to readers whose reply was not waited for any longer */
+	uint64_t n_late;       /* requests to readers whose reply was not waited for any longer */
 	uint64_t n_files_full; /* files that found no id */
 	uint64_t n_vms_full;   /* language runtimes that found no room in the tables of the walk */
 };

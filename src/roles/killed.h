@@ -38,7 +38,7 @@ unsigned int killed_reap(struct killed *k, uint64_t now_ns);
 unsigned int killed_of(const struct killed *k, uint64_t owner);
 
 struct killed_limits {
-	unsigned int max, max_by_owner; /* 0: none of one owner is too many */
+	unsigned int max, max_by_owner; /* 0: no limit for each owner */
 };
 
 /*

@@ -185,7 +185,7 @@ static int put_precompiled(const struct dotnet_vm *vm, uint64_t bias, const stru
 {
 	struct assembly assembly;
 	uint64_t base;
-	uint32_t rid;
+	uint32_t rid = 0;
 	int r = lang_check_cookie(cookie, addr);
 
 	if (r == 0)

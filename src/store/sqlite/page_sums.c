@@ -35,7 +35,7 @@ enum {
 struct page_file {
 	sqlite3_file base;
 	bool is_log, sums, is_fixed;
-	int page_len; /* of a database; 0 as long as it is empty */
+	int page_len; /* of a database; 0 while it is empty */
 	struct {
 		VEC(void *);
 	} own_index; /* of the log of a replica */

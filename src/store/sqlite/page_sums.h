@@ -20,8 +20,8 @@ struct sqlite3;
 
 enum {
 	/*
-	 * Of new files. A commit writes each page that it changes, completely: with pages of 8 KiB,
-	 * as older files have, a push wrote twice as much.
+	 * The length of a page of new files, in bytes. A commit writes each page that it changes
+	 * completely; with pages of 8 KiB, which older files have, a push wrote half as much again.
 	 */
 	PAGE_SUMS_PAGE_LEN = 2048,
 	PAGE_SUMS_LEN = 8,

@@ -49,7 +49,7 @@ static void add(struct symbols *s, const char *name, uint64_t vaddr, uint64_t si
 	buf_put(&s->strs, name, strlen(name) + 1);
 }
 
-/* The same in section 2, which holds no code. */
+/* Adds a symbol to section 2, which holds no code. */
 static void add_in_data(struct symbols *s, const char *name, uint64_t vaddr, uint8_t info)
 {
 	const Elf64_Sym sym = { (uint32_t)s->strs.len, info, 0, 2, vaddr, 0 };

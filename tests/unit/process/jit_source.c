@@ -11,7 +11,6 @@
 #include "base/clock.h"
 #include "reader/reader.h"
 #include "roles/pool.h"
-#include "roles/pool.h"
 #include "tests/test.h"
 
 enum { MEMORY = 24 << 20, LIMIT_S = 20 };

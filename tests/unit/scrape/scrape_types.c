@@ -24,7 +24,7 @@ static void what_is_no_list_of_types_is_an_error(void **state)
 		struct err err = { 0 };
 
 		assert_int_equal(scrape_types_check(lists[i], &err), -EINVAL);
-		assert_non_null(strstr(err.msg, "expected a list of"));
+		assert_non_null(strstr(err.msg, "expected cpu, memory"));
 	}
 }
 

@@ -89,7 +89,7 @@ static void a_tree_has_the_recorded_bytes(void **state)
 	scene_refuses(&s, MERGE, "{" SHOP ",\"format\":9}", 501, "unimplemented", "format");
 	scene_refuses(&s, MERGE, "{" SHOP ",\"format\":-1}", 501, "unimplemented", "format");
 	scene_refuses(&s, MERGE, "{" SHOP ",\"format\":\"PNG\"}", 400, "invalid_argument",
-		      "not valid JSON of this method");
+		      "not valid JSON for this method");
 	scene_end(&s);
 }
 
