@@ -318,6 +318,7 @@ static void close_dead_events(struct attach *s)
 int attach_update(struct attach *s, struct cpu_list *back, struct err *err)
 {
 	struct cpu_list cpus = { 0 };
+	size_t n_selected = 0;
 	int r;
 
 	close_dead_events(s);
@@ -329,11 +330,15 @@ int attach_update(struct attach *s, struct cpu_list *back, struct err *err)
 
 		if (!is_cpu_selected(s, cpu))
 			continue;
+		n_selected++;
 		r = add_cpu(s, cpu, err);
 		if (r > 0 && s->open.data[(size_t)cpu * s->n].was_dead)
 			r = vec_push(back, cpu);
 	}
 	vec_fini(&cpus);
+	/* selected CPUs may go offline later, but a recording of none at all is a mistake */
+	if (r >= 0 && !n_selected && !s->open.len)
+		r = err_set(err, -ENODEV, "none of the CPUs in --cpus is online");
 	return r < 0 ? r : 0;
 }
 

@@ -292,6 +292,7 @@ def refuses_mistakes(shop):
             (("--config", config), "bad.conf:2: freq \"fast\": expected a number of samples per second", 2),
             (("--dir", shop.path("d"), "--rule", "comm=~( : drop-process"), "missing closing parenthesis", 2),
             (("--dir", shop.path("d"), "--metrics", "0.0.0.0:0"), "expected a loopback address", 1),
+            (("--dir", shop.path("d"), "--metrics", "no", "--cpus", "4000"), "none of the CPUs in --cpus is online", 1),
             (("--server", "gopher://x"), "http", 1)):
         r = cameo.cameo("agent", *flags)
         expect(r.returncode == status and words in r.stderr, f"{flags}: {r.returncode}, {r.stderr}")
@@ -310,10 +311,10 @@ def status_of(pid):
 
 
 def symbolizers(pid):
-    """Returns {pid: status} of the children with a second seccomp filter, the last step of their confinement."""
+    """Returns {pid: status} of the children with a name and a second seccomp filter, the last step of their confinement."""
     found = {child: status_of(child) for child in cameo.children_of(pid)}
     return {child: s for child, s in found.items()
-            if s and int(s["Seccomp_filters"]) > 1 and s["Name"] != "cameo-opener"}
+            if s and int(s["Seccomp_filters"]) > 1 and s["Name"].startswith("cameo-") and s["Name"] != "cameo-opener"}
 
 
 def as_in_a_pod():
