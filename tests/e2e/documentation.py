@@ -167,7 +167,7 @@ class Reader:
 
     def type(self, command, shown):
         mode = self.goroutines_of(command, shown)
-        if (mode or "heap.pb.gz --limit" in command) and not self.goroutines:
+        if mode and mode not in self.goroutines or "heap.pb.gz --limit" in command and not self.goroutines:
             return
         if mode:
             command = re.sub(r"(?<= -p )\d+", str(self.goroutines[mode].pid), command)
@@ -253,7 +253,7 @@ def prepare(shop):
     subprocess.run(["make", "-s"], cwd=shop.dir, capture_output=True, check=True)
     subprocess.run([CAMEO, "record", "-o", shop.path("base.pb.gz"), "--", "make"], cwd=shop.dir, capture_output=True, check=True)
     if shutil.which("perf"):
-        subprocess.run(["perf", "record", "-q", "-g", "-o", shop.path("perf.data"), "--", "sh", "-c",
+        subprocess.run(["perf", "record", "-q", "-g", "-e", "cpu-clock", "-o", shop.path("perf.data"), "--", "sh", "-c",
                         "i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done"], capture_output=True, check=False)
     return program
 
@@ -298,8 +298,11 @@ def start_goroutines(shop):
     if not shutil.which("go"):
         return {}
     tasks, heap = [go_programs.build(shop, "go", name, "./" + name) for name in ("tasks", "heap")]
+    programs = {"counts": [tasks, "counts"], "heap": [heap, "0"]}
+    if go_programs.minor("go") >= go_programs.LOCK_RECORDED:
+        programs["deadlock"] = [tasks, "deadlock"]
     out = {}
-    for mode, argv in {"counts": [tasks, "counts"], "deadlock": [tasks, "deadlock"], "heap": [heap, "0"]}.items():
+    for mode, argv in programs.items():
         out[mode] = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         out[mode].stdout.readline()
     return out

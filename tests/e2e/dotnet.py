@@ -14,6 +14,8 @@ from dotnet_runtimes import all_runtimes, command
 MS = 600
 TOP = r"... Shapes\.Program\.Main Shapes\.Program\.Loop "
 LEAF = r"Shapes\.Program\.Hot ..."
+# libc has a name for it with debugging symbols only
+THREAD = r"(clone3|\[thread.start\])"
 # Optimized methods with a single call, as Outer and Middle, have no frame pointer.
 SHAPES = {
     "chain": [TOP + r"Shapes\.Program\.Outer Shapes\.Program\.Middle " + LEAF],
@@ -25,7 +27,7 @@ SHAPES = {
                 TOP + r"Shapes\.Program\.ByGeneric Shapes\.Box`1\.Inner\.Run " + LEAF],
     # .NET 10 inlines the first call of the state machine
     "async": [TOP + r"Shapes\.Program\.ShapeOf\.<lambda> Shapes\.Program\.Fetch ... " + LEAF,
-              r"clone3 ... System\.Threading\.ThreadPoolWorkQueue\.Dispatch ... Shapes\.Program\.Fetch " + LEAF],
+              rf"{THREAD} ... System\.Threading\.ThreadPoolWorkQueue\.Dispatch ... Shapes\.Program\.Fetch " + LEAF],
     "iterator": [TOP + r"Shapes\.Program\.ByIterator Shapes\.Program\.Items " + LEAF],
     "catch": [TOP + r"Shapes\.Program\.ByCatch ... Shapes\.Program\.ByCatch " + LEAF,
               # in .NET 9 the finally clause is a function of its own
@@ -34,13 +36,13 @@ SHAPES = {
                      r"Shapes\.Program\.IsExpected " + LEAF],
     # the runtime searches for the handler, on top of the method that throws
     "throw": [TOP + r"Shapes\.Program\.ByThrow Shapes\.Program\.Throws ...", TOP + r"Shapes\.Program\.ByThrow ..."],
-    "finalizer": [r"clone3 ... Shapes\.Program\.Finalized\.Finalize " + LEAF],
+    "finalizer": [rf"{THREAD} ... Shapes\.Program\.Finalized\.Finalize " + LEAF],
     # storing a reference calls a write barrier, which the runtime copies to where it has no range for code
     "garbage": [TOP + r"Shapes\.Program\.ByGarbage ...", TOP + r"Shapes\.Program\.ByGarbage \[\.NET.stub\]"],
     "callback": [TOP + r"Shapes\.Program\.ByCallback dynamicClass\.IL_STUB_PInvoke ... "
                        r"dynamicClass\.IL_STUB_ReversePInvoke Shapes\.Program\.CompareItems " + LEAF],
     "dynamic": [TOP + r"dynamicClass\.Made " + LEAF],
-    "thread": [r"clone3 ... Shapes\.Program\.Main\.<lambda> Shapes\.Program\.Loop Shapes\.Program\.Outer "
+    "thread": [rf"{THREAD} ... Shapes\.Program\.Main\.<lambda> Shapes\.Program\.Loop Shapes\.Program\.Outer "
                r"Shapes\.Program\.Middle " + LEAF],
 }
 

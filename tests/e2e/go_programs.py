@@ -6,6 +6,9 @@ import subprocess
 
 from cameo import PROGRAMS, expect
 
+# Goroutines record the lock that they wait for since Go 1.26; Debian 12 and 13 have 1.19 and 1.24.
+LOCK_RECORDED = 26
+
 
 def toolchains(layouts):
     """Yields the installed go program, and the last patch release of each of LAYOUTS that is in the module cache.
@@ -32,6 +35,10 @@ def environment():
 
 def version(go):
     return subprocess.run([go, "env", "GOVERSION"], capture_output=True, text=True, check=True, env=environment()).stdout.strip()
+
+
+def minor(go):
+    return int(version(go).split(".")[1])
 
 
 def build(shop, go, name, package, *flags):

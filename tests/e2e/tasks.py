@@ -27,8 +27,6 @@ COUNTS = {("chan receive", "receive"): 1200, ("chan send", "send"): 300, ("selec
 LOCKS = {"sync.Mutex.Lock": 20, "sync.RWMutex.RLock": 20, "sync.WaitGroup.Wait": 24}
 # Releases since which goroutines or reasons differ, and the last one.
 LAYOUTS = {18, 20, 21, 23, 24, 25, 27}
-# Goroutines record the lock that they wait for since this release; Debian 12 and 13 have 1.19 and 1.24.
-LOCK_RECORDED = 26
 VARIANTS = {"plain": (), "stripped": ("-ldflags=-s -w",),
             "pie and trimmed": ("-buildmode=pie", "-trimpath", "-ldflags=-s -w")}
 
@@ -128,7 +126,7 @@ def deadlock(path):
         snap = snapshot(p.pid)
     lines = {place(g)["line"] for g in snap["groups"] if place(g)["function"] == "main.transfer"}
     expect(lines == marks(SOURCE)[0]["transfer"], lines)
-    if minor(snap) < LOCK_RECORDED:
+    if minor(snap) < go_programs.LOCK_RECORDED:
         expect(not snap["circles"], snap["circles"])
         raise Skip(f"goroutines of Go {snap['version']} do not record the lock that they wait for")
     expect(re.search(r"^Deadlock: 2 goroutines wait for each other:\n"

@@ -18,6 +18,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import stat
 import struct
@@ -132,6 +133,11 @@ def user_dir(shop, name):
     os.mkdir(path)
     os.chown(path, HOSTILE, HOSTILE)
     return path
+
+
+def storm(shop):
+    """Returns a copy of storm.py that every user may execute."""
+    return shutil.copy(os.path.join(TOP, "tests", "hostile", "storm.py"), shop.path("storm.py"))
 
 
 def tree(pid):

@@ -30,7 +30,6 @@ HALF_COPIED = 5 << 20
 HUNG_KIB = 32
 MEMORY_FILES_MAX = 8 << 20  # a sixteenth of the limit, and the files of readers
 MAPPING = re.compile(r"^[0-9a-f]+-[0-9a-f]+ \S+ ([0-9a-f]+) (\S+) (\d+) *(.*)$")
-STORM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "storm.py")
 
 
 def read(path):
@@ -143,7 +142,7 @@ def storm(shop):
             agent.wait(lambda: ledger.last, "a measurement")
             agent.wait_windows(1)
             before = ledger.last
-            process = cameo.spawn(*as_user(HOSTILE, STORM, folder, ROUNDS, shop.c("generated")))
+            process = cameo.spawn(*as_user(HOSTILE, attack.storm(shop), folder, ROUNDS, shop.c("generated")))
             expect(process.wait(STORM_S) == 0, "the storm failed")
             print("# most:", ledger.text(ledger.most), flush=True)
             ended = time.monotonic()

@@ -8,13 +8,12 @@ import subprocess
 
 import attack
 import cameo
-from attack import HOSTILE, as_user, user_dir
+from attack import HOSTILE, as_user, storm, user_dir
 from cameo import expect
 
 ROUNDS = 10
 STORM_S = 1200
 ENDS_S = 120  # everything takes ten times as long
-STORM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "storm.py")
 
 
 def races(shop):
@@ -24,7 +23,7 @@ def races(shop):
     os.environ["TSAN_OPTIONS"] = f"log_path={reports} exitcode=0 die_after_fork=0 history_size=4"
     folder = user_dir(shop, "storm")
     with attack.Agent(shop, "-F", "19", "--off-cpu", "--window", "5s", "--memory", "512M") as agent:
-        process = cameo.spawn(*as_user(HOSTILE, STORM, folder, ROUNDS, shop.c("generated")))
+        process = cameo.spawn(*as_user(HOSTILE, storm(shop), folder, ROUNDS, shop.c("generated")))
         n = 0
         while process.poll() is None:
             for page in ("/metrics", "/healthz"):

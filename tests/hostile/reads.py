@@ -108,8 +108,12 @@ def record(shop):
         process = subprocess.Popen([*trace.wrapper, cameo.CAMEO, "record", "-F", "199", "-d", "1h", "-o", out],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            begun = [cameo.cpu_ticks(p.pid) for p in strangers.running]
             deadline = time.monotonic() + cameo.DEADLINE_S
+            # their tables are made when they have been sampled
+            while all(privileged for _, privileged in trace.touches(strangers)):
+                expect(time.monotonic() < deadline, "no reader has touched a file")
+                time.sleep(0.05)
+            begun = [cameo.cpu_ticks(p.pid) for p in strangers.running]
             # all of them have run for a while since
             while not all(cameo.cpu_ticks(p.pid) - b > 100 for p, b in zip(strangers.running, begun)):
                 expect(time.monotonic() < deadline, "the programs do not run")

@@ -63,7 +63,9 @@ static int on_map(void *ctx, const struct proc_map *m)
 	char path[PROCESS_IMAGE_PATH_MAX] = "";
 	int r;
 
-	if (m->inode && m->path[0] == '/')
+	if (m->inode && m->path[0] == '/' && geteuid() != 0) /* map_files is for root only */
+		snprintf(path, sizeof(path), "%s", m->path);
+	else if (m->inode && m->path[0] == '/')
 		snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, w->pid,
 			 m->start, m->end);
 	r = process_image_add(&w->image, &map, path, NULL, 0);
