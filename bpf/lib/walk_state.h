@@ -194,6 +194,20 @@ static __always_inline __u32 bounded_here(__u32 n)
 	return n;
 }
 
+/*
+ * Returns @n, but at most @max, a constant. One register is compared and returned: clang 19
+ * compares a copy, from which verifiers before 6.8 learn nothing about the register that is used.
+ */
+static __always_inline __u64 at_most(__u64 n, const __u32 max)
+{
+#ifdef __bpf__
+	asm volatile("if %0 <= %1 goto +1; %0 = %1" : "+r"(n) : "i"(max));
+	return n;
+#else
+	return n < max ? n : max;
+#endif
+}
+
 static __always_inline void walk_push(struct walk *w, __u64 word)
 {
 	__u32 n = bounded_here(w->record.head.n_words);

@@ -12,7 +12,7 @@ WALK_FN int otel_context(__u32 which, __u32 slot)
 	struct walk *w = walk_get(which);
 	const struct context_layout *layout;
 	__u64 at, record = 0;
-	__u32 n;
+	__u64 n;
 
 	if (!w || slot >= CONTEXT_SLOTS_MAX)
 		return 0;
@@ -24,9 +24,7 @@ WALK_FN int otel_context(__u32 which, __u32 slot)
 	    read_user(&w->context.otel, CONTEXT_OTEL_HEAD, record) || w->context.otel.valid != 1)
 		return 0;
 	n = w->context.otel.attributes_len[0] | w->context.otel.attributes_len[1] << 8;
-	n = bounded_here(n);
-	if (n > CONTEXT_OTEL_ATTRIBUTES)
-		n = CONTEXT_OTEL_ATTRIBUTES;
+	n = at_most(n, CONTEXT_OTEL_ATTRIBUTES);
 	if (n && read_user(w->context.otel.attributes, n, record + CONTEXT_OTEL_HEAD)) {
 		w->context.n_dropped = 1;
 		n = 0;
