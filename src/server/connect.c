@@ -118,8 +118,11 @@ static void call(struct rpc *rpc, rpc_fn run, bool json_only)
 	}
 	rpc->json = type && is_json(type);
 	if (!type || (!rpc->json && (json_only || strcmp(type, "application/proto") != 0))) {
-		refuse_type(rpc, json_only ? "application/json"
-					   : "application/json or application/proto");
+		/* the methods of Pyroscope's API respond without a body, as Pyroscope does */
+		if (json_only)
+			refuse_type(rpc, "application/json");
+		else
+			refuse_verb(rpc, 415);
 		return;
 	}
 	rpc->rs->content_type = rpc->json ? "application/json" : "application/proto";

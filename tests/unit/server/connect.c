@@ -45,9 +45,7 @@ static void a_call_requires_post_and_a_content_type(void **state)
 		assert_int_equal(send_as(&s, NAMES, cases[i].type, NULL, RANGE, strlen(RANGE)),
 				 cases[i].status);
 		if (cases[i].status != 200)
-			assert_string_equal(scene_text(&s),
-					    "unsupported Content-Type: use application/json or "
-					    "application/proto\n");
+			assert_string_equal(scene_text(&s), "");
 	}
 	assert_int_equal(scene_get(&s, NAMES), 405);
 	scene_end(&s);
