@@ -147,7 +147,7 @@ def check_backup(cameo, tmp):
 def check_full_target(cameo, tmp):
     small = os.path.join(tmp, "small")
     os.mkdir(small)
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "cameo-test", small],
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "cameo-test", small],
                                       capture_output=True).returncode:
         skip("a full target", "cannot mount a file system")
         return
