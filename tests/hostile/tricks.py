@@ -23,7 +23,7 @@ TRICKS = {
     "wild-stack": None,
     "wild-frames": None,
     "names": None,
-    "leader-gone": "... map_and_work hot",
+    "leader-gone": "... (work_and_exit|map_and_work) ... (hot|\\[anonymous.code\\]) ...",
     "threads": None,
     "moved": None,
     "protected": None,
