@@ -104,17 +104,14 @@ static int read_directory(const struct dotnet_image *img, struct debug_directory
 
 /* ---- embedded --------------------------------------------------------------------- */
 
-static inline void decompressor_freep(struct libdeflate_decompressor **d)
-{
-	if (*d)
-		libdeflate_free_decompressor(*d);
-}
+DEFINE_FREEP(struct libdeflate_decompressor, libdeflate_free_decompressor)
 
 /* Decompresses the PDB. The caller frees *@out. */
 static int unpack(const struct dotnet_image *img, const struct debug_directory *d, void **out,
 		  uint32_t *out_len)
 {
-	_cleanup_(decompressor_freep) struct libdeflate_decompressor *decompressor = NULL;
+	_cleanup_(libdeflate_free_decompressorp) struct libdeflate_decompressor *decompressor =
+		NULL;
 	_cleanup_(freep) uint8_t *packed = NULL, *data = NULL;
 	uint32_t head[2];
 	int r;
