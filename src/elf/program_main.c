@@ -29,14 +29,19 @@ struct cursor {
 	size_t at;
 };
 
+/* Reads at most @len bytes, a power of two; less where the code is at the end of a small program.
+ */
+static bool code_at(const struct elf_image *img, uint64_t vaddr, size_t len, struct elf_span *out)
+{
+	while (len >= CODE_MIN && elf_image_at_vaddr(img, vaddr, len, out) < 0)
+		len /= 2;
+	return len >= CODE_MIN;
+}
+
 static bool cursor_init(struct cursor *c, const struct elf_image *img, uint64_t vaddr)
 {
-	size_t len = CODE_MAX;
-
 	*c = (struct cursor){ .img = img };
-	while (len >= CODE_MIN && elf_image_at_vaddr(img, vaddr, len, &c->code) < 0)
-		len /= 2; /* the code may be at the end of a small program */
-	return len >= CODE_MIN;
+	return code_at(img, vaddr, CODE_MAX, &c->code);
 }
 
 /* Skips @bytes if they are next. */
@@ -167,17 +172,6 @@ static uint8_t x86_loaded(const uint8_t *insn, uint64_t end, uint64_t *out)
 	return (uint8_t)((insn[0] & 4) << 1 | (insn[2] >> 3 & 7));
 }
 
-/* The register of jmp *%reg; X86_NO_REG for other instructions. */
-static uint8_t x86_jumped_by(const uint8_t *insn, uint8_t len)
-{
-	uint8_t high = len == 3 && insn[0] == 0x41 ? 8 : 0;
-
-	insn += high ? 1 : 0;
-	if (len - (high ? 1 : 0) != 2 || insn[0] != 0xff || (insn[1] & 0xf8) != 0xe0)
-		return X86_NO_REG;
-	return high | (insn[1] & 7);
-}
-
 /*
  * Static position-independent programs of musl relocate themselves first. The code for that, at
  * @vaddr, ends in a jump to the function that has main(), whose address it loaded into a register.
@@ -186,13 +180,10 @@ static uint8_t x86_jumped_by(const uint8_t *insn, uint8_t len)
 static uint64_t x86_after_relocation(const struct elf_image *img, uint64_t vaddr)
 {
 	uint64_t loaded[16] = { 0 }, addr;
-	size_t len = RELOCATION_CODE_MAX;
 	struct x86_insn insn;
 	struct elf_span code;
 
-	while (len >= CODE_MIN && elf_image_at_vaddr(img, vaddr, len, &code) < 0)
-		len /= 2;
-	if (len < CODE_MIN)
+	if (!code_at(img, vaddr, RELOCATION_CODE_MAX, &code))
 		return 0;
 	for (size_t at = 0; x86_decode(code.data + at, code.len - at, &insn); at += insn.len) {
 		const uint8_t *bytes = code.data + at;
@@ -204,7 +195,7 @@ static uint64_t x86_after_relocation(const struct elf_image *img, uint64_t vaddr
 			return 0;
 		if (insn.kind != X86_JUMP_INDIRECT)
 			continue;
-		reg = x86_jumped_by(bytes, insn.len);
+		reg = x86_jump_register(bytes, insn.len);
 		return reg != X86_NO_REG ? loaded[reg] : 0;
 	}
 	return 0;

@@ -532,3 +532,21 @@ bool x86_decode(const uint8_t *code, size_t len, struct x86_insn *out)
 		effect_of_two_bytes(&d, out);
 	return true;
 }
+
+uint8_t x86_jump_register(const uint8_t *code, size_t len)
+{
+	bool is_high = len > 2 && (code[len - 3] & 0xf0) == 0x40 && (code[len - 3] & 1);
+
+	if (len < 2 || code[len - 2] != 0xff || (code[len - 1] & 0xf8) != 0xe0)
+		return X86_NO_REG;
+	return (uint8_t)((is_high ? 8 : 0) | (code[len - 1] & 7));
+}
+
+uint8_t x86_sum_register(const uint8_t *code, size_t len)
+{
+	if (len != 3 || (code[0] & 0xf8) != 0x48 || code[2] < 0xc0)
+		return X86_NO_REG;
+	if (code[1] == 0x01)
+		return (uint8_t)((code[0] & 1 ? 8 : 0) | (code[2] & 7));
+	return code[1] == 0x03 ? (uint8_t)((code[0] & 4 ? 8 : 0) | (code[2] >> 3 & 7)) : X86_NO_REG;
+}

@@ -413,11 +413,11 @@ static int pass(struct unwind_sweep *sw, const struct unwind_sweep_gap *g, size_
 		++*at;
 		return r;
 	}
-	unwind_sweep_jumps_step(&w->tables, g->code + *at, insn.len);
+	unwind_sweep_jumps_step(&w->tables, x86_sum_register(g->code + *at, insn.len));
 	if (s->seen && insn.kind == X86_JUMP_INDIRECT) {
 		/* the state is unknown if a table's byte was mistaken for code */
 		w->jump = s->lost ? (struct unwind_sweep_state){ 0 } : *s;
-		unwind_sweep_jumps_note(&w->tables, g->code + *at, insn.len, s);
+		unwind_sweep_jumps_note(&w->tables, x86_jump_register(g->code + *at, insn.len), s);
 		w->binds = is_plt_entry(g, *at);
 	} else if (w->binds && !g->whole) {
 		w->jump = (struct unwind_sweep_state){ 0 };

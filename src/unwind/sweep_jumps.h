@@ -22,11 +22,14 @@ struct unwind_sweep_jumps {
 						  none */
 };
 
-/* Counts the instruction of @len bytes at @code. */
-void unwind_sweep_jumps_step(struct unwind_sweep_jumps *j, const uint8_t *code, size_t len);
+/*
+ * Counts an instruction. @sum: the register to which it adds another one; a number that is not
+ * below UNWIND_SWEEP_REGISTERS if it does not.
+ */
+void unwind_sweep_jumps_step(struct unwind_sweep_jumps *j, uint8_t sum);
 
-/* Notes the indirect jump of @len bytes at @code, before which @s holds, if it is by a table. */
-void unwind_sweep_jumps_note(struct unwind_sweep_jumps *j, const uint8_t *code, size_t len,
+/* Notes the jump to the address in @reg, before which @s holds, if it is by a table. */
+void unwind_sweep_jumps_note(struct unwind_sweep_jumps *j, uint8_t reg,
 			     const struct unwind_sweep_state *s);
 
 /* The state of the code to which the jumps lead; NULL if there are none, or it is not certain. */

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unwind/sweep_jumps.h"
 
+#include "elf/x86_insn.h"
 #include "tests/test.h"
 #include "tests/x86_64.h"
 
 static const struct unwind_sweep_state two_words = { .seen = 1, .depth = 2 };
 static const struct unwind_sweep_state three_words = { .seen = 1, .depth = 3 };
 
-#define STEP(j, code)    unwind_sweep_jumps_step(j, (const uint8_t *)(code), sizeof(code) - 1)
-#define NOTE(j, code, s) unwind_sweep_jumps_note(j, (const uint8_t *)(code), sizeof(code) - 1, s)
+#define STEP(j, code)                                                                              \
+	unwind_sweep_jumps_step(j, x86_sum_register((const uint8_t *)(code), sizeof(code) - 1))
+#define NOTE(j, code, s)                                                                           \
+	unwind_sweep_jumps_note(j, x86_jump_register((const uint8_t *)(code), sizeof(code) - 1), s)
 
 /* Returns true if @jump counts as one by a table after @sum. */
 #define IS_BY_TABLE(sum, jump)                                                                     \
