@@ -29,8 +29,7 @@ struct cursor {
 	size_t at;
 };
 
-/* Reads at most @len bytes, a power of two; less where the code is at the end of a small program.
- */
+/* Reads at most @len bytes, a power of two; less at the end of a small program. */
 static bool code_at(const struct elf_image *img, uint64_t vaddr, size_t len, struct elf_span *out)
 {
 	while (len >= CODE_MIN && elf_image_at_vaddr(img, vaddr, len, out) < 0)

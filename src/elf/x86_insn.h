@@ -50,5 +50,5 @@ bool x86_decode(const uint8_t *code, size_t len, struct x86_insn *out);
 
 /* Returns the register of jmp *%reg, an instruction of @len bytes; X86_NO_REG for other ones. */
 uint8_t x86_jump_register(const uint8_t *code, size_t len);
-/* The same for the register to which add %reg,%reg of 64 bits adds another one. */
+/* Returns the register that add %reg,%reg of 64 bits changes; X86_NO_REG for other instructions. */
 uint8_t x86_sum_register(const uint8_t *code, size_t len);

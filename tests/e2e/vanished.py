@@ -17,6 +17,8 @@ MS = 900
 ENOUGH = 300
 # Until the agent knows a program, it walks copies of stacks and reads the frames later.
 FIRST_SAMPLES = 8
+# The share of samples whose functions vanish uncopied while a busy machine does not run the agent.
+UNCOPIED = 0.01
 NAMELESS = r"\[(unreadable|stale) function\]|\[functions not read in time\]"
 ROUND = re.compile(r"(?:inner_|outer_|page_)(\d+)\b")
 
@@ -38,7 +40,7 @@ def vanished(command, program, inner, most_mixed=0):
     nameless = [s for s in ours if is_in(s, NAMELESS)]
     mixed = [s for s in ours if len(rounds(s)) > 1]
     expect(total(ours) >= ENOUGH, f"{total(ours)} samples", seen.said)
-    expect(total(nameless) <= max(FIRST_SAMPLES, 0.001 * total(ours)),
+    expect(total(nameless) <= max(FIRST_SAMPLES, UNCOPIED * total(ours)),
            f"{total(nameless)} of {total(ours)} samples have a function without a name",
            show(nameless), seen.said)
     expect(total(mixed) <= most_mixed * total(ours), "functions of different rounds in one stack:",
@@ -77,7 +79,7 @@ def crowd():
     nameless = [s for s in ours if is_in(s, unnamed)]
     expect(total(ours) >= 4 * CROWD, f"{total(ours)} samples", seen.said)
     # a busy machine may take longer to know the interpreter than the first process runs
-    expect(total(nameless) <= max(FIRST_SAMPLES, 0.001 * total(ours)),
+    expect(total(nameless) <= max(FIRST_SAMPLES, UNCOPIED * total(ours)),
            f"{total(nameless)} of {total(ours)} samples have a function without a name",
            show(nameless), seen.said)
 
@@ -85,9 +87,9 @@ def crowd():
 need_bpf()
 tap = Tap()
 tap.run("the functions of a crowd of short Python processes have names", crowd)
+# A sub or an iseq whose addresses are all those of one that was freed is not recognized.
 for args in (("python3", "python/vanishing.py", r"inner_\d+"),
-             ("perl", "perl/vanishing.pl", r"main::inner_\d+"),
-             # an iseq whose addresses are all those of one that was freed is not recognized
+             ("perl", "perl/vanishing.pl", r"main::inner_\d+", 0.002),
              ("ruby", "ruby/vanishing.rb", r"(.*[#.])?inner_\d+", 0.02),
              ("php", "php/vanishing.php", r".*\{closure.*"),
              ("lua5.4", "lua/vanishing.lua", r"inner_\d+|<page_\d+\.lua:1>"),

@@ -707,9 +707,26 @@ CALLED static void wait_last(void)
 	get_byte(other[0]);
 }
 
+static pid_t middle, last;
+
+static bool is_asleep(pid_t pid)
+{
+	char path[32], state = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	f = fopen(path, "r");
+	need(f && fscanf(f, "%*d %*s %c", &state) == 1);
+	fclose(f);
+	return state == 'S';
+}
+
+/* On a busy machine, the others may begin to wait long after they could have. */
 CALLED static void wake_first(void)
 {
-	usleep(PAUSE_US);
+	do
+		usleep(PAUSE_US);
+	while (!is_asleep(middle) || !is_asleep(last));
 	send_byte(ends[1]);
 }
 
@@ -729,8 +746,8 @@ static pid_t repeat(const char *name, void (*fn)(void))
 static void chain(void)
 {
 	need(pipe(ends) == 0 && pipe(other) == 0);
-	repeat("wait_last", wait_last);
-	repeat("wake_middle", wake_middle);
+	last = repeat("wait_last", wait_last);
+	middle = repeat("wake_middle", wake_middle);
 	repeat("wake_first", wake_first);
 	while (wait(NULL) > 0)
 		;

@@ -161,14 +161,14 @@ static void a_program_that_is_not_loaded_cannot_be_attached(void **state)
 	attach_free(NULL);
 }
 
-static void no_selected_cpu_is_no_event(void **state)
+static void no_selected_cpu_is_an_error(void **state)
 {
 	struct cpu_list none = { 0 };
 	const struct sampler_opts opts = { .freq_hz = 99, .cpus = &none };
 	struct err err = { 0 };
 
-	assert_int_equal(attach(&opts, &err), 0);
-	assert_string_equal(err.msg, "");
+	assert_int_equal(attach(&opts, &err), -ENODEV);
+	assert_string_equal(err.msg, "none of the CPUs in --cpus is online");
 }
 
 /* ---- The scheduler's tracepoints ---------------------------------------------------- */
@@ -226,5 +226,5 @@ static void without_probes_no_thread_is_known(void **state)
 TEST_GROUP(test_attach, TEST(each_context_has_a_walk), TEST(page_faults_need_two_programs),
 	   TEST(the_clock_needs_one_program), TEST(programs_of_all_kinds_of_events_are_loaded),
 	   TEST(several_events_of_a_kind_need_cookies), TEST(an_event_that_does_not_exist_is_named),
-	   TEST(a_program_that_is_not_loaded_cannot_be_attached), TEST(no_selected_cpu_is_no_event),
+	   TEST(a_program_that_is_not_loaded_cannot_be_attached), TEST(no_selected_cpu_is_an_error),
 	   TEST(programs_of_waits_are_loaded_on_request), TEST(without_probes_no_thread_is_known))
