@@ -224,7 +224,8 @@ static int sqlite_store_first_day(struct store *base, int64_t *day, struct err *
 	int r = day_files_list(sqlite_store_of(base)->files.dir, &files);
 
 	if (r < 0)
-		return err_set(err, r, "cannot list the day files: %s", strerror(-r));
+		return err_set(err, r, "cannot list the day files of \"%.150s\": %s",
+			       sqlite_store_of(base)->files.dir, strerror(-r));
 	if (files.len)
 		*day = files.data[0].number;
 	return files.len > 0;
@@ -258,7 +259,8 @@ static int sqlite_store_retain(struct store *base, int64_t oldest_ns, uint64_t m
 		}
 	}
 	if (r < 0)
-		return err_set(err, r, "cannot remove an old day file: %s", strerror(-r));
+		return err_set(err, r, "cannot remove an old day file of \"%.150s\": %s",
+			       s->files.dir, strerror(-r));
 	day_cache_shrink(s->days, false);
 	r = day_cache_record(s->days, oldest_ns, err);
 	return r < 0 ? r : n;
