@@ -22,25 +22,55 @@ void unwind_sweep_fini(struct unwind_sweep *sw)
 	sw->states = NULL;
 }
 
-/* True if the code at @at aligns rsp, after moving it at most once. */
-static bool aligns_rsp(const struct unwind_sweep_gap *g, size_t at)
+/* True if and $-N,%reg ends at @at of @g: the register holds an aligned address. */
+static bool follows_alignment(const struct unwind_sweep_gap *g, size_t at, uint8_t reg)
+{
+	enum { LEN = 4 };
+	const uint8_t *p;
+
+	if (at < LEN)
+		return false;
+	p = g->code + at - LEN;
+	return p[0] == (0x48 | reg >> 3) && p[1] == 0x83 && p[2] == (0xe0 | (reg & 7)) &&
+	       p[3] >= 0x80;
+}
+
+/* Decodes one instruction; rsp = reg aligns rsp if the register was aligned just before. */
+static bool decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
+{
+	if (!x86_decode(g->code + at, g->len - at, insn))
+		return false;
+	if (insn->kind == X86_RSP_FROM_REG && follows_alignment(g, at, insn->reg))
+		insn->kind = X86_RSP_ALIGN;
+	return true;
+}
+
+/*
+ * True if the code at @at aligns rsp, after at most two instructions that move it, or that compute
+ * its new value in another register than @old.
+ */
+static bool aligns_rsp(const struct unwind_sweep_gap *g, size_t at, uint8_t old)
 {
 	struct x86_insn insn;
 
-	if (!x86_decode(g->code + at, g->len - at, &insn))
-		return false;
-	at += insn.len;
-	if (insn.kind == X86_RSP_ADD && !x86_decode(g->code + at, g->len - at, &insn))
-		return false;
-	return insn.kind == X86_RSP_ALIGN;
+	for (int i = 0; i < 3; i++) {
+		if (!decode(g, at, &insn))
+			return false;
+		if (insn.kind == X86_RSP_ALIGN)
+			return insn.reg != old;
+		if (insn.kind != X86_RSP_ADD && insn.kind != X86_OTHER)
+			return false;
+		at += insn.len;
+	}
+	return false;
 }
 
 bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn)
 {
-	if (!x86_decode(g->code + at, g->len - at, insn))
+	if (!decode(g, at, insn))
 		return false;
 	/* a copy of rsp is the saved one only if rsp is aligned next */
-	if (insn->kind == X86_REG_FROM_RSP && !aligns_rsp(g, at + insn->len))
+	if (insn->kind == X86_REG_FROM_RSP && !aligns_rsp(g, at + insn->len, insn->reg))
 		insn->kind = X86_OTHER;
 	return true;
 }

@@ -88,7 +88,8 @@ struct unwind_sweep_state *unwind_sweep_state_at(struct unwind_sweep *sw, uint64
 
 /*
  * Decodes the instruction @at bytes into @g. A copy of rsp counts as one only if rsp is aligned
- * next, or moved (by OpenBLAS, to reserve a buffer) and then aligned.
+ * soon: next, after it was moved (by OpenBLAS, to reserve a buffer), or by the value of a register
+ * that was computed and aligned (by 7-Zip).
  */
 bool unwind_sweep_decode(const struct unwind_sweep_gap *g, size_t at, struct x86_insn *insn);
 

@@ -232,6 +232,33 @@ static void rbx_may_keep_the_rsp_from_before_a_buffer(void **state)
 	assert_int_equal(rule_at(&s, 48).fp, UNWIND_SAVED_SAME);
 }
 
+/* As 7-Zip's search for matches. */
+static void rsp_may_be_aligned_in_another_register(void **state)
+{
+	_cleanup_(swept_fini) struct swept s = { 0 };
+
+	SWEEP(&s,
+	      "\x55"                         /* 0 push %rbp */
+	      "\x48\x89\xe0"                 /* 1 mov %rsp,%rax */
+	      "\x48\x8d\x58\xc0"             /* 4 lea -64(%rax),%rbx */
+	      "\x48\x83\xe3\xc0"             /* 8 and $-64,%rbx */
+	      "\x48\x89\xdc"                 /* 12 mov %rbx,%rsp */
+	      "\x48\x89\x44\x24\x38"         /* 15 mov %rax,56(%rsp) */
+	      "\x31\xc0"                     /* 20 xor %eax,%eax */
+	      "\x48\x8b\x64\x24\x38\x5d\xc3" /* 22 mov 56(%rsp),%rsp; pop %rbp; ret */
+	      "\xcc\xcc\x48\x89\xe0\x48\x83\xe0\xc0\x48\x89\xc4\xc3", /* 29 only in %rax; ret */
+	      true);
+	assert_int_equal(rule_at(&s, 4).cfa, UNWIND_CFA_REG);
+	assert_int_equal(rule_at(&s, 15).cfa, UNWIND_CFA_REG);
+	assert_int_equal(rule_at(&s, 15).cfa_off, 16);
+	assert_int_equal(rule_at(&s, 20).cfa, UNWIND_CFA_SP_DEREF);
+	assert_int_equal(rule_at(&s, 20).cfa_off, 56);
+	assert_int_equal(rule_at(&s, 20).cfa_add, 16);
+	assert_rsp(&s, 27, 16);
+	assert_rsp(&s, 28, 8);
+	assert_rsp(&s, 38, LOST);
+}
+
 static void code_behind_a_call_that_never_returns_is_another_function(void **state)
 {
 	_cleanup_(swept_fini) struct swept s = { 0 };
@@ -532,6 +559,7 @@ TEST_GROUP_OF_X86_64(test_sweep, TEST(follows_pushes_and_an_early_return),
 		     TEST(a_frame_pointer_may_be_set_after_other_pushes),
 		     TEST(knows_nothing_after_rsp_is_lost),
 		     TEST(where_rsp_is_aligned_the_old_one_leads_up),
+		     TEST(rsp_may_be_aligned_in_another_register),
 		     TEST(a_register_may_keep_the_old_rsp_until_the_end),
 		     TEST(rbx_may_keep_the_rsp_from_before_a_buffer),
 		     TEST(code_behind_a_call_that_never_returns_is_another_function),
