@@ -8,6 +8,7 @@
 
 /* The kernel's figures of a child are not read again before this has passed. */
 static const uint64_t CPU_STEP_NS = CLOCK_MS_NS, WAIT_STEP_NS = 10 * (uint64_t)CLOCK_MS_NS;
+static const uint64_t WAIT_VALID_NS = 100 * (uint64_t)CLOCK_MS_NS, WAIT_MIN_NS = CLOCK_MS_NS;
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
@@ -24,11 +25,16 @@ uint64_t role_budget_cpu_ns(pid_t pid)
 	return (uint64_t)t.tv_sec * CLOCK_SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
-void role_budget_begin(struct role_budget *b, pid_t pid)
+void role_budget_begin(struct role_budget *b, pid_t pid, unsigned int wall_ms, unsigned int cpu_ms)
 {
+	b->wall_ms = wall_ms;
+	b->cpu_ms = cpu_ms;
 	b->began_ns = clock_monotonic_ns();
 	b->began_cpu_ns = role_budget_cpu_ns(pid);
+	if (b->wait_read_ns && b->began_ns - b->wait_read_ns < WAIT_VALID_NS)
+		return;
 	b->began_wait_ns = proc_cpu_wait_ns(pid);
+	b->wait_read_ns = b->began_ns;
 }
 
 /* The time that @pid has waited for a CPU since the beginning, up to its last turn on one. */
@@ -88,5 +94,7 @@ uint64_t role_budget_waited_ns(const struct role_budget *b, pid_t pid, uint64_t 
 {
 	uint64_t cpu_ns = used_ns(b, pid), end_ns = b->began_ns + cpu_ns;
 
-	return now_ns > end_ns ? earlier(waited_ns(b, pid), now_ns - end_ns) : 0;
+	if (now_ns < end_ns + WAIT_MIN_NS)
+		return 0;
+	return earlier(waited_ns(b, pid), now_ns - end_ns);
 }

@@ -19,8 +19,8 @@ enum { START_MS = 10000 };
 
 void role_peer_begin_start(struct role_peer *c)
 {
-	c->budget = (struct role_budget){ .wall_ms = START_MS };
-	role_budget_begin(&c->budget, c->pid);
+	c->budget = (struct role_budget){ 0 };
+	role_budget_begin(&c->budget, c->pid, START_MS, 0);
 }
 
 bool role_peer_is_dead(const struct role_peer *c)
@@ -55,9 +55,7 @@ void role_peer_begin(struct role_peer *c)
 {
 	if (!c->has_started)
 		return;
-	c->budget = (struct role_budget){ .wall_ms = c->request.timeout_ms,
-					  .cpu_ms = c->request.cpu_ms };
-	role_budget_begin(&c->budget, c->pid);
+	role_budget_begin(&c->budget, c->pid, c->request.timeout_ms, c->request.cpu_ms);
 }
 
 static int on_hello(struct role_peer *c)

@@ -82,10 +82,10 @@ static void waiting_for_a_cpu_is_not_the_child_s_fault(void **state)
 {
 	int cpu = sched_getcpu();
 	pid_t other = compute(cpu, false), child = compute(cpu, true);
-	struct role_budget b = { .wall_ms = WALL_MS, .cpu_ms = LONG_MS };
+	struct role_budget b = { 0 };
 	uint64_t now_ns;
 
-	role_budget_begin(&b, child);
+	role_budget_begin(&b, child, WALL_MS, LONG_MS);
 	usleep(3 * WALL_MS * 1000);
 	now_ns = clock_monotonic_ns();
 	assert_true(role_budget_deadline_ns(&b, child, now_ns) > now_ns);
@@ -102,10 +102,10 @@ static void sleeping_is_the_child_s_fault(void **state)
 {
 	int cpu = sched_getcpu();
 	pid_t other = compute(cpu, false), child = compute(cpu, true);
-	struct role_budget b = { .wall_ms = LONG_MS };
+	struct role_budget b = { 0 };
 	uint64_t end_ns, next_ns;
 
-	role_budget_begin(&b, child);
+	role_budget_begin(&b, child, LONG_MS, 0);
 	do
 		usleep(1000);
 	while (proc_cpu_wait_ns(child) <= b.began_wait_ns);
@@ -126,6 +126,22 @@ static void sleeping_is_the_child_s_fault(void **state)
 	end(child);
 }
 
+/* A budget that begins soon after another does not read the waits again, a later one does. */
+static void waits_are_read_once_in_a_tenth_of_a_second(void **state)
+{
+	struct role_budget b = { 0 };
+	uint64_t read_ns;
+
+	role_budget_begin(&b, getpid(), LONG_MS, 0);
+	read_ns = b.wait_read_ns;
+	assert_int_equal(read_ns, b.began_ns);
+	do
+		role_budget_begin(&b, getpid(), LONG_MS, 0);
+	while (b.wait_read_ns == read_ns);
+	assert_true(b.wait_read_ns - read_ns >= CLOCK_SECOND_NS / 10);
+	assert_int_equal(b.wait_read_ns, b.began_ns);
+}
+
 static void a_child_that_is_gone_uses_no_cpu_time(void **state)
 {
 	assert_int_equal(role_budget_cpu_ns(NOBODY), 0);
@@ -134,4 +150,5 @@ static void a_child_that_is_gone_uses_no_cpu_time(void **state)
 TEST_GROUP(test_budget, TEST(without_cpu_time_only_time_counts),
 	   TEST(cpu_time_may_end_before_time_does), TEST(used_cpu_time_is_the_end),
 	   TEST(waiting_for_a_cpu_is_not_the_child_s_fault), TEST(sleeping_is_the_child_s_fault),
+	   TEST(waits_are_read_once_in_a_tenth_of_a_second),
 	   TEST(a_child_that_is_gone_uses_no_cpu_time))
