@@ -6,7 +6,7 @@ run as two users without privileges. Whatever the hostile programs do, attack() 
 
 - at least 99 % of the honest program's stacks are whole and symbolized, in both profiles,
 - no sample of the recording is lost, and both commands succeed,
-- all processes of each command together stay below a limit of resident memory,
+- all processes of each command together stay below a limit of memory at every moment (ledger.py),
 - nothing that a Bait watches is opened,
 - the agent answers /healthz within a second, and ends within five seconds of CPU and waiting after SIGTERM.
 
@@ -33,6 +33,7 @@ sys.path.insert(0, os.path.join(TOP, "tests", "e2e"))
 import cameo  # noqa: E402
 from agent_process import Agent  # noqa: E402
 from pprof import Profile  # noqa: E402, F401
+from ledger import Ledger, text as ledger_text  # noqa: E402
 from cameo import ENOUGH, Recording, are_rare, expect, expect_kept, show, total  # noqa: E402
 
 HOSTILE = 64001  # user ids that own nothing else
@@ -44,8 +45,9 @@ ENDS_S = 10
 HEALTH_S = 1
 TRIES = 5  # other programs may have the CPUs for longer than that
 KILLS = 10
-# The agent profiles the whole machine, so that other programs that start there count, too.
-MEMORY_MIB = 256
+# The default of the agent's --memory. It profiles the whole machine, so that other programs that start there count, too.
+MEMORY_MIB = 128
+RECORD_MIB = 256
 HONEST_CHAIN = "_start __libc_start_main.* ... main outer middle hot"
 
 
@@ -148,63 +150,6 @@ def tree(pid):
     return found
 
 
-def high_water_kib(pid):
-    try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
-            m = re.search(r"VmHWM:\s+(\d+)", f.read())
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return int(m[1]) if m else 0
-
-
-def own_tree(pid):
-    """Returns PID, which is cameo, and its descendants that are cameo: not the commands that it runs."""
-    found = [pid]
-    for p in found:
-        found += [c for c in cameo.children_of(p) if is_cameo(c) and not shares_memory(c, p)]
-    return found
-
-
-def is_cameo(pid):
-    try:
-        return os.path.samefile(f"/proc/{pid}/exe", cameo.CAMEO)
-    except OSError:
-        return False
-
-
-def shares_memory(pid, parent):
-    """Returns whether PID has not called exec yet since the vfork of its PARENT: it would be counted twice."""
-    try:
-        return command_line(pid) == command_line(parent)
-    except OSError:
-        return True
-
-
-def command_line(pid):
-    with open(f"/proc/{pid}/cmdline", "rb") as f:
-        return f.read()
-
-
-class MemoryWatch:
-    """Measures the high-water mark of resident memory of a process and its readers."""
-
-    def __init__(self, pid):
-        self.pid = pid
-        self.most_kib = 0
-        self.over = threading.Event()
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def run(self):
-        while not self.over.wait(0.05):
-            self.most_kib = max(self.most_kib, sum(map(high_water_kib, own_tree(self.pid))))
-
-    def end(self):
-        self.over.set()
-        self.thread.join()
-        return self.most_kib / 1024
-
-
 def cpu_waits_s(pid):
     """Returns, for each thread of PID and its descendants, how long it was ready to run and another ran instead."""
     waits = {}
@@ -218,8 +163,8 @@ def cpu_waits_s(pid):
     return waits
 
 
-def end_agent(agent):
-    """Sends SIGTERM; returns the seconds until the end, without those that other processes used the CPUs.
+def end_agent(agent, said=None):
+    """Sends SIGTERM; SAID() is called until the end. Returns the seconds until the end, without those that other processes used the CPUs.
 
     Threads end meanwhile, one after the other, so the waits of each are remembered.
     """
@@ -231,7 +176,8 @@ def end_agent(agent):
     while agent.process.poll() is None:
         waits.update(cpu_waits_s(pid))
         took = time.monotonic() - begun - sum(w - before.get(task, 0) for task, w in waits.items())
-        expect(took < cameo.DEADLINE_S, "the agent does not end:", agent.said())
+        text = (said or agent.said)()
+        expect(took < cameo.DEADLINE_S, "the agent does not end:", text)
         time.sleep(0.02)
     return time.monotonic() - begun - sum(w - before.get(task, 0) for task, w in waits.items())
 
@@ -292,13 +238,14 @@ def run_record(command, flags, limit_mib, wrapper=()):
         with open(os.path.join(tmp, "said"), "w+b") as said:
             process = subprocess.Popen([*wrapper, cameo.CAMEO, "record", "-F", "997", "-o", out, *flags, "--", *command],
                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said)
-            memory = MemoryWatch(process.pid)
+            memory = Ledger(process.pid)
             try:
                 process.wait(cameo.DEADLINE_S)
             finally:
                 process.kill()
                 process.wait()
                 most = memory.end()
+                print("# record:", ledger_text(memory.most), flush=True)
             said.seek(0)
             text = said.read().decode(errors="replace")
         expect(process.returncode == 0 and os.path.exists(out), f"cameo record: status {process.returncode}", text)
@@ -307,17 +254,18 @@ def run_record(command, flags, limit_mib, wrapper=()):
             return Recording(cameo.parse_folded(f.read()), text, process.returncode)
 
 
-def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY_MIB, record_mib=MEMORY_MIB,
-           during=None, wrapper=(), setuid=False):
+def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY_MIB, record_mib=RECORD_MIB,
+           during=None, wrapper=(), setuid=False, others=()):
     """Runs COMMANDS (lists) of the hostile user next to the honest program. Returns the Outcome.
 
-    AGENT and RECORD are further options, WRAPPER a command that starts both, SETUID as for as_user(). DURING(agent) runs while both profile, from the moment
+    OTHERS are commands that become another user themselves. AGENT and RECORD are further options, WRAPPER a command that starts both, SETUID as for as_user(). DURING(agent) runs while both profile, from the moment
     when the agent serves metrics; a test in which it acts must end within the honest program's time.
     """
     honest = shop.link(shop.c("chain"), "honest")
-    everyone = cameo.together([as_user(HONEST, honest, MS), *(as_user(HOSTILE, *c, setuid=setuid) for c in commands)])
+    everyone = cameo.together([as_user(HONEST, honest, MS), *(as_user(HOSTILE, *c, setuid=setuid) for c in commands),
+                               *others])
     with Agent(shop, "-F", "199", "--window", "1s", *agent, wrapper=wrapper) as watcher:
-        memory = MemoryWatch(watcher.process.pid)
+        memory = Ledger(watcher.process.pid)
         try:
             actor = threading.Thread(target=during, args=(watcher,)) if during else None
             if actor:
@@ -332,6 +280,7 @@ def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY
             took = end_agent(watcher)
         finally:
             most = memory.end()
+            print("# agent:", ledger_text(memory.most), flush=True)
         outcome = Outcome(recording, watcher.all_samples(), metrics, watcher.said())
     expect(health[0] == 200, "the agent's /healthz:", *health)
     expect(health_s < HEALTH_S, f"the agent answered /healthz after {health_s:.1f} s:", outcome.log)
@@ -348,14 +297,21 @@ def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY
     return outcome
 
 
+INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe]")
+
+
+def is_clean(text):
+    """Expects no control characters, invisible ones or those that change the direction of TEXT."""
+    wrong = [c for c in text if ord(c) < 32 and c not in "\n\r" or 127 <= ord(c) < 160 or INVISIBLE.match(c)]
+    expect(not wrong, f"characters {wrong}:", repr(text[:300]))
+
+
 def no_control_characters(outcome):
     """Names with control characters reach no file, log or metric."""
-    texts = [outcome.recording.said, outcome.log, outcome.metrics,
-             *(";".join((s.comm, *s.frames)) for s in outcome.recording.stacks),
-             *(text for names, labels, _ in outcome.samples for text in (*names, *map(str, labels.values())))]
-    for text in texts:
-        wrong = [c for c in text if ord(c) < 32 and c not in "\n\r" or ord(c) == 127]
-        expect(not wrong, f"control characters {wrong}:", repr(text))
+    for text in (outcome.recording.said, outcome.log, outcome.metrics,
+                 *(";".join((s.comm, *s.frames)) for s in outcome.recording.stacks),
+                 *(text for names, labels, _ in outcome.samples for text in (*names, *map(str, labels.values())))):
+        is_clean(text)
 
 
 # ---- children that are killed --------------------------------------------------------------

@@ -10,7 +10,6 @@ import cameo
 from cameo import expect, show, total
 
 SECONDS = 3
-MEMORY_MIB = 400  # tables and names of eight large programs, most of them in readers that have ended
 HERE = os.path.dirname(os.path.abspath(__file__))
 # Each runs nested functions, in text that its interpreter takes after an option.
 PROGRAMS = {
@@ -43,7 +42,7 @@ def rewritten(shop):
     if shutil.which("go"):
         found.append([build_go(shop), "60", "2"])
     expect(len(found) > 1, "no runtimes")
-    outcome = attack.attack(shop, [[rewriter, SECONDS, *c] for c in found], memory_mib=MEMORY_MIB)
+    outcome = attack.attack(shop, [[rewriter, SECONDS, *c] for c in found])
     attack.no_control_characters(outcome)
     theirs = [s for s in outcome.recording.stacks if s.comm not in ("honest", "rewriter.py")]
     expect(total([s for s in theirs if cameo.is_in(s, "inner|main.inner|hot|main.hot")]), show(theirs))

@@ -8,10 +8,10 @@ import threading
 import attack
 import cameo
 from agent_process import Agent
-from attack import high_water_kib, tree
 from cameo import expect
+from ledger import Ledger, text as ledger_text
 
-LIMIT_MIB = 500  # of all processes; a response that is kept as a whole would need gigabytes
+LIMIT_MIB = 128  # the default of --memory; a response that is kept as a whole would need gigabytes
 AT_ONCE = 6
 WINDOWS = 5
 ENDS_S = 20
@@ -127,10 +127,6 @@ class Receiver:
                 pass
 
 
-def peak_mib(agent):
-    return sum(high_water_kib(pid) for pid in tree(agent.process.pid)) // 1024
-
-
 def together(shop, answers):
     """Six at once, each for as long as it likes"""
     receivers = [Receiver(answer) for answer in answers]
@@ -138,10 +134,13 @@ def together(shop, answers):
     try:
         with Agent(shop, *servers, "--spool", shop.path("spool-" + answers[0].__name__), "--window", "1s", "-F", "99",
                    "--timeout", "2s") as agent:
-            agent.wait(lambda: all(r.n for r in receivers), "a request to each")
-            agent.wait_windows(WINDOWS)
-            peak = peak_mib(agent)
-            expect(peak < LIMIT_MIB, f"{peak} MiB")
+            memory = Ledger(agent.process.pid)
+            try:
+                agent.wait(lambda: all(r.n for r in receivers), "a request to each")
+                agent.wait_windows(WINDOWS)
+            finally:
+                most = memory.end()
+            expect(0 < most < LIMIT_MIB, ledger_text(memory.most))
             expect(agent.get("/healthz")[0] == 200, agent.said())
             expect(agent.end() < ENDS_S, "it takes too long to end")
             expect(agent.process.poll() is not None and agent.process.returncode >= 0, agent.said())
