@@ -119,7 +119,7 @@ class Ledger:
         self.thread.start()
 
     def measure_maps(self):
-        """Chunks of unwind tables are mapped and closed, so they are no part of this."""
+        """Chunks of unwind tables are mapped and closed, so they are not among these."""
         now = time.monotonic()
         if now >= self.maps_at + MAPS_STEP_S:
             self.maps, self.maps_at = sum(bpf_maps(self.pid).values()), now

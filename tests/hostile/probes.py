@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""`record -e uprobe:FILE:FUNCTION` on files that are no regular file or malformed: an error of one line, and nothing is opened."""
+"""`record -e uprobe:FILE:FUNCTION` on malformed files, and on what is not a file: an error of one line, and nothing is opened."""
 import os
 import random
 import shutil
