@@ -186,7 +186,7 @@ int rollup_write(struct columns_writer *w, const struct rollup_head *head, const
 	wire_put_varint(&out->head, (uint64_t)head->n_windows);
 	wire_put_varint(&out->head, (uint64_t)head->duration_ns);
 	wire_put_varint(&out->head, (uint64_t)head->period);
-	r = block_write(w, nodes, values, n, n_types, &out->data);
+	r = block_write_sum(w, nodes, values, n, n_types, &out->data);
 	db_seal(&out->head, checked);
 	db_seal(&out->data, checked);
 	return r < 0 || buf_error(&out->head) || buf_error(&out->data) ? -ENOMEM : 0;

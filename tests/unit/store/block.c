@@ -81,5 +81,30 @@ static void a_large_block_is_compressed(void **state)
 		assert_int_equal(block_read(&b, out.data, len, 0), -EBADMSG);
 }
 
+static void a_sum_is_compressed_and_a_short_one_is_not(void **state)
+{
+	enum { N = 1300 }; /* rows of two hours */
+	_cleanup_(columns_writer_fini) struct columns_writer w = { 0 };
+	_cleanup_(buf_fini) struct buf plain = { 0 }, sum = { 0 }, few = { 0 };
+	_cleanup_(block_fini) struct block b = { 0 };
+	uint32_t nodes[N];
+	int64_t values[N];
+
+	for (uint32_t i = 0; i < N; i++) {
+		nodes[i] = i * 8 + i % 3;
+		values[i] = i % 5 + 1;
+	}
+	assert_int_equal(block_write(&w, nodes, values, N, 1, &plain), 0);
+	assert_int_equal(block_write_sum(&w, nodes, values, N, 1, &sum), 0);
+	assert_true(sum.len < plain.len / 2);
+	assert_int_equal(block_read(&b, sum.data, sum.len, 0), 0);
+	assert_int_equal(b.n, N);
+	assert_memory_equal(b.nodes, nodes, sizeof(nodes));
+	assert_memory_equal(b.values, values, sizeof(values));
+	assert_int_equal(block_write_sum(&w, nodes, values, 100, 1, &few), 0);
+	assert_int_equal(few.data[0], 0);
+}
+
 TEST_GROUP(test_block, TEST(a_large_block_is_compressed),
+	   TEST(a_sum_is_compressed_and_a_short_one_is_not),
 	   TEST(a_column_that_is_a_multiple_is_read_back), TEST(damage_is_detected_or_harmless))
