@@ -95,7 +95,8 @@ static int read_streams(struct streams *s, const struct profile_query *q, size_t
 static int call(struct role_pool *pool, const struct profile_query *q, const int *fds, size_t n_fds,
 		struct profile_types *out, struct err *err)
 {
-	const struct profile_request request = { .has_before = n_fds == 2 };
+	const struct profile_request request = { .has_before = n_fds == 2,
+						 .is_delta = q->is_delta };
 	_cleanup_(streams_fini) struct streams streams = { .left = PROFILE_STREAM_MAX };
 	const struct role_request rq = {
 		.kind = READER_PROFILE,

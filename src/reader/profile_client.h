@@ -5,6 +5,7 @@
  * READER_PROFILE, in the parent. Waits for the reader, which gets the bytes of the profile in
  * memory files. One thread at a time.
  */
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "profile/delta.h"
@@ -24,6 +25,7 @@ void profile_types_fini(struct profile_types *t);
 
 struct profile_query {
 	const struct buf *body, *before; /* bytes in pprof's format; before may be NULL */
+	bool is_delta;                   /* the program has computed the differences; no before */
 	size_t max_bytes;                /* memory of each profile */
 	unsigned int timeout_ms;
 };

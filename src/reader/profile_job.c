@@ -57,7 +57,8 @@ static int send_type(struct role_call *call, const struct profile *joined, size_
 	return r;
 }
 
-static int send_all(struct role_call *call, const struct profile *now, const struct profile *before)
+static int send_all(struct role_call *call, const struct profile *now, const struct profile *before,
+		    bool is_delta)
 {
 	_cleanup_(profile_freep) struct profile *joined = NULL;
 	size_t n = profile_n_sample_types(now), left = PROFILE_STREAM_MAX;
@@ -66,7 +67,7 @@ static int send_all(struct role_call *call, const struct profile *now, const str
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		const char *type = profile_string(now, profile_sample_type(now, i).type);
 
-		if (before || !profile_delta_is_cumulative(type))
+		if (before || is_delta || !profile_delta_is_cumulative(type))
 			r = send_type(call, joined, n, i, &left);
 	}
 	return r;
@@ -83,9 +84,9 @@ static int read_and_send(struct role_call *call, struct profile_reply *reply, st
 		r = -ENOMEM;
 	if (r < 0)
 		return r;
-	r = send_all(call, now, before);
+	r = send_all(call, now, before, q->is_delta);
 	if (r == -EINVAL && before)
-		r = send_all(call, now, NULL);
+		r = send_all(call, now, NULL, q->is_delta);
 	reply->n_types = r < 0 ? 0 : (uint32_t)profile_n_sample_types(now);
 	return r;
 }

@@ -20,7 +20,7 @@ enum {
 
 struct profile_request {
 	uint32_t has_before;
-	uint32_t reserved;
+	uint32_t is_delta; /* values are differences already, so all types are sent */
 };
 
 struct profile_reply {

@@ -8,8 +8,8 @@
 #include "base/err.h"
 
 const struct scrape_type_info scrape_types[SCRAPE_TYPE_MAX] = {
-#define X(sym, option_, name_, path_, is_timed_, is_cumulative_)                                   \
-	[SCRAPE_##sym] = { option_, name_, path_, is_timed_, is_cumulative_ },
+#define X(sym, option_, name_, path_, is_timed_, values_)                                          \
+	[SCRAPE_##sym] = { option_, name_, path_, is_timed_, values_ },
 #include "scrape/scrape_types.def"
 #undef X
 };
@@ -23,6 +23,20 @@ static int find(const char *word, size_t len)
 	return -1;
 }
 
+/* Sums of allocations and of contention would be twice as large. */
+static int check_names(uint32_t bits, struct err *err)
+{
+	for (int i = 0; i < SCRAPE_TYPE_MAX; i++)
+		for (int j = i + 1; j < SCRAPE_TYPE_MAX; j++)
+			if (bits >> i & bits >> j & 1 &&
+			    !strcmp(scrape_types[i].name, scrape_types[j].name))
+				return err_set(err, -EINVAL,
+					       "scrape-types: \"%s\" and \"%s\" have the same "
+					       "values; use one of them",
+					       scrape_types[i].option, scrape_types[j].option);
+	return 0;
+}
+
 int scrape_types_parse(const char *list, uint32_t *out, struct err *err)
 {
 	uint32_t bits = 0;
@@ -34,7 +48,8 @@ int scrape_types_parse(const char *list, uint32_t *out, struct err *err)
 		if (type < 0)
 			return err_set(err, -EINVAL,
 				       "scrape-types: unknown type \"%.*s\"; expected cpu, memory, "
-				       "goroutine, mutex or block",
+				       "goroutine, mutex, block, godeltaprof_memory, "
+				       "godeltaprof_mutex or godeltaprof_block",
 				       (int)(len < 40 ? len : 40), p);
 		bits |= 1u << type;
 		p += len;
@@ -42,7 +57,7 @@ int scrape_types_parse(const char *list, uint32_t *out, struct err *err)
 			break;
 	}
 	*out = bits;
-	return 0;
+	return check_names(bits, err);
 }
 
 int scrape_types_check(const char *list, struct err *err)

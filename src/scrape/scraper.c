@@ -31,10 +31,10 @@
 #include "scrape/scrape_types.h"
 
 _Static_assert((int)SCRAPE_AUTH_MAX < (int)FETCH_BATCHES_MAX, "each has a batch");
-_Static_assert(SCRAPE_TARGETS_MAX *SCRAPE_TYPE_MAX <= FETCH_ALL_MAX, "a round is one request");
+_Static_assert(SCRAPE_TARGETS_MAX *SCRAPE_TYPES_AT_ONCE <= FETCH_ALL_MAX, "a round is one request");
 
 enum {
-	REQUESTS_MAX = SCRAPE_TARGETS_MAX * SCRAPE_TYPE_MAX,
+	REQUESTS_MAX = SCRAPE_TARGETS_MAX * SCRAPE_TYPES_AT_ONCE,
 	URL_MAX = SCRAPE_URL_MAX + 64,
 	READ_MS = 5000, /* of a profile */
 	HUNG_MAX = 2,
@@ -350,11 +350,13 @@ static int export_types(struct scraper *s, const struct request *q, struct profi
 static int take_profile(struct scraper *s, struct request *q, struct err *err)
 {
 	const struct scrape_type_info *info = &scrape_types[q->type];
+	bool is_cumulative = info->values == SCRAPE_CUMULATIVE;
 	const struct scrape_body *before =
-		info->is_cumulative ? scrape_kept_find(&s->kept, q->url) : NULL;
+		is_cumulative ? scrape_kept_find(&s->kept, q->url) : NULL;
 	const struct profile_query query = {
 		.body = &q->body,
 		.before = before ? &before->body : NULL,
+		.is_delta = info->values == SCRAPE_DELTA,
 		.max_bytes = SCRAPE_PROFILE_BYTES,
 		.timeout_ms = READ_MS,
 	};
@@ -366,7 +368,7 @@ static int take_profile(struct scraper *s, struct request *q, struct err *err)
 	if (r == 0)
 		r = export_types(s, q, &types, now_ns - since_ns);
 	profile_types_fini(&types);
-	if (r < 0 || !info->is_cumulative)
+	if (r < 0 || !is_cumulative)
 		return r;
 	if (!before)
 		count(s, &s->stats.n_first, 1);

@@ -31,7 +31,7 @@ struct received {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	size_t n, n_messages;
-	int64_t last_value;
+	int64_t first_value, last_value;
 	char last_service[64], last_name[64], last_type[64], last_message[400];
 };
 
@@ -52,6 +52,8 @@ static void on_export(void *ctx, struct export_window *w)
 	copy(r->last_name, export_label(s, "__name__"));
 	copy(r->last_type, profile_string(p, profile_sample_type(p, 0).type));
 	r->last_value = profile_n_samples(p) ? profile_sample(p, 0).values[0] : 0;
+	if (!r->n)
+		r->first_value = r->last_value;
 	r->n++;
 	pthread_cond_broadcast(&r->changed);
 	pthread_mutex_unlock(&r->lock);
@@ -182,6 +184,29 @@ static void cumulative_profiles_are_differences(void **state)
 	free(second);
 }
 
+/* The second response is exported unmodified, and so is the first. */
+static void differences_of_the_program_are_exported_unmodified(void **state)
+{
+	char *first = response("alloc_objects", 10), *second = response("alloc_objects", 31);
+	const char *const answers[] = { first, second };
+	struct setup s = { 0 };
+	struct scraper_stats stats;
+
+	start(&s, answers, 2, SCRAPE_DELTA_MEMORY);
+	wait_for(&s.received, &s.received.n, 1);
+	wait_for(&s.received, &s.received.n, 2);
+	scraper_stop(s.scraper);
+	scraper_stats(s.scraper, &stats);
+	assert_string_equal(s.received.last_name, "memory");
+	assert_int_equal(s.received.first_value, 10);
+	assert_int_equal(s.received.last_value, 31);
+	assert_int_equal(stats.n_first, 0);
+	assert_non_null(strstr(fake_server_request(s.server, 0), "GET /debug/pprof/delta_heap "));
+	stop(&s);
+	free(first);
+	free(second);
+}
+
 static void a_failure_is_logged_once(void **state)
 {
 	static const char *const answers[] = { "HTTP/1.1 503 No\r\nConnection: close\r\n\r\n" };
@@ -239,5 +264,6 @@ static void wrong_configurations_are_errors(void **state)
 }
 
 TEST_GROUP(test_scraper, TEST(profiles_arrive_in_each_interval),
-	   TEST(cumulative_profiles_are_differences), TEST(a_failure_is_logged_once),
+	   TEST(cumulative_profiles_are_differences),
+	   TEST(differences_of_the_program_are_exported_unmodified), TEST(a_failure_is_logged_once),
 	   TEST(it_ends_while_a_program_is_silent), TEST(wrong_configurations_are_errors))
