@@ -28,7 +28,7 @@ enum { BLOCK_MAX_TYPES = 16 };
 int block_write(struct columns_writer *w, const uint32_t *nodes, const int64_t *values, size_t n,
 		size_t n_types, struct buf *out);
 
-/* Does this for the sum of many windows, which is compressed unless it is short. */
+/* Appends the block of the sum of many windows likewise, compressed unless it is short. */
 int block_write_sum(struct columns_writer *w, const uint32_t *nodes, const int64_t *values,
 		    size_t n, size_t n_types, struct buf *out);
 
