@@ -15,7 +15,7 @@ import attack
 import cameo
 import crafted
 from attack import ENDS_S, HEALTH_S, HONEST, HOSTILE, MS, TRIES, as_user
-from cameo import ENOUGH, expect, show, total
+from cameo import ENOUGH, expect, total
 from ledger import MIB, Ledger, text
 from our_server import CPU
 from pprof import Profile
@@ -25,7 +25,6 @@ HZ = 199
 AGENT_MIB = 128  # the default of --memory
 SERVER_MIB = 512  # that of `cameo server`
 HOSTILE_MS = 400
-THREADS = 1000
 CRAFTED_MS = 300
 TABLES = 4
 LINE = "\r\x1b[K"  # of up, which begins the line of the hottest functions
