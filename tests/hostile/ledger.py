@@ -114,6 +114,7 @@ class Ledger:
         self.pid, self.without = pid, without
         self.maps, self.maps_at = 0, 0
         self.most, self.last = {}, {}
+        self.measured_most = 0  # without what was freed since the previous measurement
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
         self.thread.start()
@@ -154,6 +155,7 @@ class Ledger:
                 self.last = self.measure()
             except OSError:
                 continue  # it has ended
+            self.measured_most = max(self.measured_most, self.last["sum"] - self.last["freed"])
             if self.last["sum"] > self.most.get("sum", 0):
                 self.most = self.last
 
