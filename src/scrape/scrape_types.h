@@ -14,9 +14,9 @@ enum scrape_type {
 	SCRAPE_TYPE_MAX,
 };
 
-/* What the values of types such as alloc_space are in a response. */
+/* The period that values of types such as alloc_space cover in a response. */
 enum scrape_values {
-	SCRAPE_CURRENT,    /* there are none that count since the program's start */
+	SCRAPE_CURRENT,    /* no such types: values of the moment, or of the request */
 	SCRAPE_CUMULATIVE, /* since the program's start */
 	SCRAPE_DELTA,      /* since the previous response */
 };
