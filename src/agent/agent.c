@@ -261,6 +261,16 @@ static int submit_window(struct agent *a, uint64_t now_ns)
 	return 0;
 }
 
+/* The first window, which may be shorter, begins when sampling did. */
+static void begin_windows(struct agent *a)
+{
+	uint64_t first_ns = a->opts.first_window_ns;
+
+	a->started_ns = a->window_start_ns = session_start_ns(a->parts.session);
+	a->window_end_ns =
+		a->started_ns + (first_ns && first_ns < a->window_ns ? first_ns : a->window_ns);
+}
+
 static void count(struct agent *a, uint64_t *counter)
 {
 	pthread_mutex_lock(&a->stats_lock);
@@ -575,8 +585,7 @@ int agent_run(struct agent *a, struct err *err)
 			"level=warn msg=\"cannot record off-CPU time, sampling CPU time only\"",
 			session_offcpu_error(a->parts.session));
 	agent_log_selection(&a->log, a->parts.selector);
-	a->started_ns = a->window_start_ns = session_start_ns(a->parts.session);
-	a->window_end_ns = a->started_ns + a->window_ns;
+	begin_windows(a);
 	atomic_store(&a->is_sampling, true);
 	r = agent_loop(a, err);
 	atomic_store(&a->is_sampling, false);

@@ -45,6 +45,18 @@ def shows_what_runs(shop):
     expect(status == 0, f"status {status}", up.text())
 
 
+def shows_the_first_seconds(shop):
+    """The page has data before the first of long windows could end"""
+    program = cameo.spawn(shop.link(shop.c("chain"), "upfirst"), "100000")
+    try:
+        # at this frequency, the window does not become full in time
+        with Up(shop.path("first"), "-F", "19", "--window", "1h", *only("upfirst")) as up:
+            up.wait(lambda: {"_start", "main", "hot"} <= up.names("upfirst")[0], "the functions that run")
+            expect(up.end() == 0, up.text())
+    finally:
+        cameo.end(program)
+
+
 def keeps_the_last_window(shop):
     """The window that SIGTERM shortens is in the store afterwards"""
     program = cameo.spawn(shop.link(shop.c("chain"), "uplast"), "100000")
@@ -91,7 +103,7 @@ def main():
     cameo.need_bpf()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
-        for test in (shows_what_runs, keeps_the_last_window, server_without_privileges, refuses_mistakes):
+        for test in (shows_what_runs, shows_the_first_seconds, keeps_the_last_window, server_without_privileges, refuses_mistakes):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

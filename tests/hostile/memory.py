@@ -93,8 +93,8 @@ def half_copies(shop):
     if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= (5, 15):
         # those that were killed within the last second still have theirs
         expect(sum(kib <= HUNG_KIB for kib in hung) >= USERS, f"RSS of hung openers: {hung} KiB")
-    # Openers are killed and replaced one after the other: what several of them freed between two measurements is no sum
-    # of a moment. A peak that is shorter than the time between two measurements is not seen.
+    # Openers are killed and replaced one after the other: what several of them freed between two measurements was not
+    # there at the same time. A peak that is shorter than the time between two measurements is not seen.
     expect(ledger.measured_most <= LIMIT_MIB * MIB, "over the limit:", text(ledger.most), metrics)
     expect(ledger.most["memory files"] <= MEMORY_FILES_MAX, "memory files:", text(ledger.most), metrics)
 
