@@ -261,7 +261,7 @@ static int submit_window(struct agent *a, uint64_t now_ns)
 	return 0;
 }
 
-/* The first window, which may be shorter, begins when sampling did. */
+/* The first window begins when sampling did, and may be shorter than the others. */
 static void begin_windows(struct agent *a)
 {
 	uint64_t first_ns = a->opts.first_window_ns;

@@ -39,7 +39,7 @@ struct agent_opts {
 	const struct agent_prepared *prepared;
 	const struct agent_config *config; /* borrowed during agent_open() */
 	bool keep_times;                   /* remember the time of each sample */
-	uint64_t first_window_ns;          /* a shorter first window; 0: none */
+	uint64_t first_window_ns;          /* the most that the first window lasts; 0: as all */
 	struct fetcher *fetcher;           /* for debuginfod and the kubelet; borrowed, or NULL */
 	/*
 	 * Called on the symbolizer thread (at the end, on the caller's) with a complete

@@ -469,7 +469,7 @@ static int open_agent(struct agent_cli *cli, struct err *err)
 		.prepared = &cli->prepared,
 		.config = cli->config,
 		.keep_times = cli->config->otlp.len > 0 || cli->server,
-		/* somebody waits for the page */
+		/* its user waits for the page */
 		.first_window_ns = cli->server ? 2 * (uint64_t)CLOCK_SECOND_NS : 0,
 		.fetcher = cli->network.fetcher,
 		.export = on_window,

@@ -177,7 +177,7 @@ const struct command up_command = {
 		       "a command does the same. All options of \"cameo agent\" are accepted (here "
 		       "--window defaults to 5s and --metrics to no), and those of \"cameo "
 		       "server\" that are listed below. The first window ends after two "
-		       "seconds.",
+		       "seconds at the latest.",
 	.options = COMMAND_OPTIONS(server_common_options, agent_config_flags, agent_config_options),
 	.examples = COMMAND_EXAMPLES(
 		{ "Profile this machine and show it at http://127.0.0.1:4040", "cameo up" },

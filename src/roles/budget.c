@@ -8,7 +8,10 @@
 
 /* The kernel's figures of a child are not read again before this has passed. */
 static const uint64_t CPU_STEP_NS = CLOCK_MS_NS, WAIT_STEP_NS = 10 * (uint64_t)CLOCK_MS_NS;
-static const uint64_t WAIT_VALID_NS = 100 * (uint64_t)CLOCK_MS_NS, WAIT_MIN_NS = CLOCK_MS_NS;
+/* For this time, the next budget begins with the waits that were read for an earlier one. */
+static const uint64_t WAIT_VALID_NS = 100 * (uint64_t)CLOCK_MS_NS;
+/* Waits that are shorter do not matter. */
+static const uint64_t WAIT_MIN_NS = CLOCK_MS_NS;
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {

@@ -16,10 +16,8 @@
 
 #include "base/vec.h"
 
-enum {
-	MAX_STORED = 4096,
-	MAX_STORED_SUM = 512,
-};
+/* Bytes up to which blocks of windows and sums are not compressed. */
+enum { MAX_STORED = 4096, MAX_STORED_SUM = 512 };
 
 static void put_columns(struct columns_writer *w, const uint32_t *nodes, const int64_t *values,
 			size_t n, size_t n_types)

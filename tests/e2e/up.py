@@ -65,7 +65,7 @@ def keeps_the_last_window(shop):
         with Up(data, "-F", "199", "--window", "1h", *only("uplast")) as up:
             up.wait(up.samples, "perf events")
             # the first window ends early if it is full, which depends on what else runs
-            before = cameo.until(lambda: up.settled(program), "a second without a window's end")[0]
+            before = cameo.until(lambda: up.settled("uplast", program), "a second without a window's end")[0]
             expect(up.end() == 0, up.text())
     finally:
         cameo.end(program)
@@ -103,7 +103,8 @@ def main():
     cameo.need_bpf()
     tap = cameo.Tap()
     with cameo.Workshop() as shop:
-        for test in (shows_what_runs, shows_the_first_seconds, keeps_the_last_window, server_without_privileges, refuses_mistakes):
+        for test in (shows_what_runs, shows_the_first_seconds, keeps_the_last_window, server_without_privileges,
+                     refuses_mistakes):
             tap.run(test.__doc__, test, shop)
     tap.done()
 

@@ -65,11 +65,11 @@ class Up(Asked):
         links = [os.path.join(f"/proc/{self.process.pid}/fd", n) for n in os.listdir(f"/proc/{self.process.pid}/fd")]
         return any(os.path.lexists(link) and "perf_event" in os.readlink(link) for link in links)
 
-    def settled(self, program):
-        """Returns the total of a program in a tuple, if it stays the same during a second of its CPU time."""
-        _, before = self.names("uplast")
+    def settled(self, service, program):
+        """Returns the total of a service in a tuple, if it stays the same during a second of PROGRAM's CPU time."""
+        _, before = self.names(service)
         cameo.wait_cpu(program, ms=1000)
-        return (before,) if self.names("uplast")[1] == before else None
+        return (before,) if self.names(service)[1] == before else None
 
     def end(self):
         self.process.send_signal(signal.SIGTERM)

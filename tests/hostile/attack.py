@@ -164,9 +164,9 @@ def cpu_waits_s(pid):
 
 
 def end_agent(agent, said=None):
-    """Sends SIGTERM; SAID() is called until the end. Returns the seconds until the end, without those that other processes used the CPUs.
+    """Sends SIGTERM; returns the seconds until the end, without those that other processes used the CPUs.
 
-    Threads end meanwhile, one after the other, so the waits of each are remembered.
+    SAID() is called until the end, and returns the messages; it is the agent's own by default. Threads end meanwhile, one after the other, so the waits of each are remembered.
     """
     pid = agent.process.pid
     before = cpu_waits_s(pid)
@@ -182,17 +182,17 @@ def end_agent(agent, said=None):
     return time.monotonic() - begun - sum(w - before.get(task, 0) for task, w in waits.items())
 
 
-def health_of(agent):
-    """Returns the response of /healthz, and the seconds until it came in the fastest of a few attempts."""
+def fastest(ask):
+    """Returns what ASK() returned last, and the seconds that the fastest of a few attempts took."""
     best = None
     for _ in range(TRIES):
         begun = time.monotonic()
-        health = agent.get("/healthz")
+        answer = ask()
         took = time.monotonic() - begun
         best = min(best, took) if best is not None else took
         if best < HEALTH_S:
             break
-    return health, best
+    return answer, best
 
 
 # ---- an attack -----------------------------------------------------------------------
@@ -258,8 +258,9 @@ def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY
            during=None, wrapper=(), setuid=False, others=()):
     """Runs COMMANDS (lists) of the hostile user next to the honest program. Returns the Outcome.
 
-    OTHERS are commands that become another user themselves. AGENT and RECORD are further options, WRAPPER a command that starts both, SETUID as for as_user(). DURING(agent) runs while both profile, from the moment
-    when the agent serves metrics; a test in which it acts must end within the honest program's time.
+    OTHERS are commands that become another user themselves. AGENT and RECORD are further options, WRAPPER a command that
+    starts both, SETUID as for as_user(). DURING(agent) runs while both profile, from the moment when the agent serves
+    metrics; a test in which it acts must end within the honest program's time.
     """
     honest = shop.link(shop.c("chain"), "honest")
     everyone = cameo.together([as_user(HONEST, honest, MS), *(as_user(HOSTILE, *c, setuid=setuid) for c in commands),
@@ -276,7 +277,7 @@ def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY
             if actor:
                 actor.join()
             watcher.wait_samples("honest", ENOUGH)
-            (health, health_s), metrics = health_of(watcher), watcher.get("/metrics")[1]
+            (health, health_s), metrics = fastest(lambda: watcher.get("/healthz")), watcher.get("/metrics")[1]
             took = end_agent(watcher)
         finally:
             most = memory.end()
@@ -300,7 +301,7 @@ def attack(shop, commands, *, baits=None, agent=(), record=(), memory_mib=MEMORY
 INVISIBLE = re.compile("[\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe]")
 
 
-def is_clean(text):
+def expect_clean(text):
     """Expects no control characters, invisible ones or those that change the direction of TEXT."""
     wrong = [c for c in text if ord(c) < 32 and c not in "\n\r" or 127 <= ord(c) < 160 or INVISIBLE.match(c)]
     expect(not wrong, f"characters {wrong}:", repr(text[:300]))
@@ -311,7 +312,7 @@ def no_control_characters(outcome):
     for text in (outcome.recording.said, outcome.log, outcome.metrics,
                  *(";".join((s.comm, *s.frames)) for s in outcome.recording.stacks),
                  *(text for names, labels, _ in outcome.samples for text in (*names, *map(str, labels.values())))):
-        is_clean(text)
+        expect_clean(text)
 
 
 # ---- children that are killed --------------------------------------------------------------

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Hostile programs against `cameo up` and `cameo top`: what attack.py expects of the agent holds for what is stored and shown."""
-import json
 import os
 import pty
 import select
@@ -14,7 +13,7 @@ import urllib.request
 import attack
 import cameo
 import crafted
-from attack import ENDS_S, HEALTH_S, HONEST, HOSTILE, MS, TRIES, as_user
+from attack import ENDS_S, HEALTH_S, HONEST, HOSTILE, MS, as_user
 from cameo import ENOUGH, expect, total
 from ledger import MIB, Ledger, text
 from our_server import CPU
@@ -33,7 +32,6 @@ KINDS = {
     "hostile": ("fp-cycle", "sp-wild", "exit-main", "renames", "fork"),
     "abuses": ("layout", "anon-name", "memfd", "churn", "growing"),
 }
-CLEARED = "\r\x1b[K"  # its status line begins with that
 RUNTIMES = ("ruby", "php", "lua", "jvm")
 
 
@@ -73,17 +71,6 @@ class Live:
         os.close(self.terminal)
 
 
-def fastest(ask):
-    """Returns the seconds that the fastest of a few calls took."""
-    best = None
-    for _ in range(TRIES):
-        begun = time.monotonic()
-        ask()
-        took = time.monotonic() - begun
-        best = took if best is None else min(best, took)
-    return best
-
-
 def fetch(url):
     with urllib.request.urlopen(url, timeout=60) as answer:
         return answer.read()
@@ -94,7 +81,7 @@ def until_now():
     return {"start": now - 3600000, "end": now + 60000}
 
 
-def honest_stacks(up, shop):
+def honest_stacks(up):
     """Returns what is stored of the honest program, in samples."""
     now = until_now()
     query = urllib.parse.urlencode({"type": CPU, "query": '{comm="honest"}', "from": now["start"], "until": now["end"]})
@@ -102,9 +89,9 @@ def honest_stacks(up, shop):
     return [cameo.Stack("honest", names, round(values[0] * HZ / 1e9)) for names, _, values in samples]
 
 
-def stored(up, shop):
+def stored(up):
     try:
-        return total(honest_stacks(up, shop))
+        return total(honest_stacks(up))
     except urllib.error.HTTPError:
         return 0
 
@@ -135,11 +122,10 @@ def answers(up):
 
 
 def judge_texts(up, metrics, tables, live):
-    found = answers(up)
-    strings = list(texts(json.loads(json.dumps(found))))
+    strings = list(texts(answers(up)))
     expect(len(strings) > 100, strings)
     for s in (*strings, *metrics, up.text().replace(LINE, ""), *tables):
-        attack.is_clean(s)
+        attack.expect_clean(s)
     expect(crafted.TITLE not in live and b"\x1b[2J" + crafted.TITLE[:2] not in live and b"\xff\xfe" not in live, repr(live[-500:]))
     live.decode()
 
@@ -168,9 +154,9 @@ def attack_up(shop, name, commands, others=(), flags=()):
                     up.text()
                     time.sleep(0.1)
             tables = [t.decode() for t in table.communicate(timeout=cameo.DEADLINE_S)]
-            up.wait(lambda: stored(up, shop) >= ENOUGH, "samples of the honest program")
-            ready_s = fastest(lambda: fetch(up.url + "/ready"))
-            stacks = honest_stacks(up, shop)
+            up.wait(lambda: stored(up) >= ENOUGH, "samples of the honest program")
+            _, ready_s = attack.fastest(lambda: fetch(up.url + "/ready"))
+            stacks = honest_stacks(up)
             tables += [cameo.cameo("top", up.url, "-n", "1", "--by", by, "-l", "1000").stdout
                        for by in ("function", "process", "thread", "binary")]
             judge_texts(up, [fetch(up.url + "/metrics").decode()], tables, live.shown)
